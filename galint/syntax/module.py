@@ -1,0 +1,148 @@
+"""Parses text with libcst, turns its failures into ParseError, and maps spans to CST nodes for fixes."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from galint.errors import ParseError
+from galint.program import Program
+from galint.source import Span
+from galint.syntax.comments import comments
+from galint.syntax.cursor import Cursor
+from galint.syntax.statements import body
+
+# CPython allows 200; libcst's native parser overflows the C stack (and kills the process) at some 1,000.
+MAX_NESTING = 200
+_bracket = re.compile(r"[()\[\]{}]")
+_opaque = re.compile(r"#[^\r\n]*|(\"\"\"|''')(?:\\.|(?!\1).)*\1|(\"|')(?:\\.|(?!\2)[^\\\r\n])*\2", re.DOTALL)
+_lambdas = re.compile(r"(?:\blambda\b[^:\n]*:\s*){%d}" % MAX_NESTING)
+_place = re.compile(r"error at (\d+):(\d+): ?")
+_last_token = re.compile(r"(?:\w+|\S)$")
+
+
+@dataclass(frozen=True, slots=True)
+class CstModule:
+    """A libcst module with every lowered node's span.
+
+    `tree` is the module (its `code` is the text, without a byte order mark); `nodes` are
+    (span, CST node) pairs of all expressions and statements, inner nodes before outer ones.
+    """
+
+    tree: cst.Module
+    program: Program
+    nodes: tuple[tuple[Span, cst.CSTNode], ...]
+
+
+def cst_module(text: str) -> CstModule:
+    """Parses `text` and keeps the CST. Raises ParseError."""
+    record: list[tuple[Span, Any]] = []
+    tree, program = _parse(text, record)
+    return CstModule(tree, program, tuple(record))
+
+
+def nodes_at(module: CstModule, span: Span) -> tuple[cst.CSTNode, ...]:
+    """The CST nodes whose lowered node has exactly `span`, outermost first; empty when there is none."""
+    return tuple([node for at, node in reversed(module.nodes) if at == span])
+
+
+def parse(text: str) -> Program:
+    """Lowers `text` to the loop program.
+
+    Rows are counted over \\n, \\r\\n and \\r; a leading byte order mark belongs to no column.
+    Raises ParseError, and nothing else, when the text is not Python.
+    """
+    return _parse(text, None)[1]
+
+
+def _parse(text: str, record: list[tuple[Span, Any]] | None) -> tuple[cst.Module, Program]:
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    _guard(text)
+    # The tree is many small objects without garbage among them: collections in between only cost.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        tree = cst.parse_module(text)
+        cursor = Cursor(text, record)
+        statements = body(cursor, tree.body)
+        return tree, Program(statements, comments(cursor))
+    except cst.ParserSyntaxError as error:
+        raise _located(text, error) from None
+    except RecursionError:
+        raise ParseError("the code is nested too deeply", 1, 1) from None
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+        raise
+    except BaseException as error:  # a native panic is no Exception
+        raise _located(text, error) from None
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _guard(text: str) -> None:
+    """Refuses what would overflow the native parser's stack."""
+    if _too_deep(text) and (place := _too_deep(_opaque.sub(_blank, text))):
+        raise ParseError("too many nested brackets", *_row_column(text, place))
+    if text.count("lambda") >= MAX_NESTING and (match := _lambdas.search(text)):
+        raise ParseError("too many nested lambdas", *_row_column(text, match.start()))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match.group())
+
+
+def _too_deep(text: str) -> int:
+    """The offset of the first bracket nested deeper than allowed, else 0."""
+    depth = 0
+    for match in _bracket.finditer(text):
+        if match.group() in "([{":
+            depth += 1
+            if depth > MAX_NESTING:
+                return match.start()
+        elif depth:
+            depth -= 1
+    return 0
+
+
+def _row_column(text: str, offset: int) -> tuple[int, int]:
+    span = Cursor(text[:offset]).starts
+    return len(span) - 1, offset - span[-2] + 1
+
+
+def _located(text: str, error: BaseException) -> ParseError:
+    """`error` as a ParseError with the best place known."""
+    message = getattr(error, "message", None) or str(error) or type(error).__name__
+    row, column = getattr(error, "raw_line", 1), getattr(error, "raw_column", 0) + 1
+    at = _place.search(message)
+    if at is not None:
+        # libcst names the end of the token that it could not use.
+        row, column = int(at[1]), int(at[2])
+        lines = re.split(r"\r\n?|\n", text)
+        line = lines[row - 1] if row <= len(lines) else ""
+        token = _last_token.search(line[:column])
+        column = column - len(token.group()) + 1 if token else column + 1
+        message = "unexpected syntax"
+    own = _python_error(text)
+    if own is not None and (at is None or own[1] == row):
+        return ParseError(*own)
+    return ParseError(re.sub(r"^(tokenizer|parser) error: ", "", message).split("\n")[0], row, column)
+
+
+def _python_error(text: str) -> tuple[str, int, int] | None:
+    """What the running Python says about `text`: its words are better, its grammar may be older."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        return error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1)
+    except Exception:  # ValueError for NUL bytes and surrogates, MemoryError and RecursionError for depth
+        return None
+    return None
