@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import libcst as cst
@@ -10,8 +9,8 @@ import libcst as cst
 from galint import program as p
 from galint.syntax import literals
 from galint.syntax.cursor import Cursor
-
-Lower = Callable[[Cursor, Any, int], p.Expr]
+from galint.syntax.dispatch import TABLE, Lower, expr, optional
+from galint.syntax.strings import concatenated, formatted, simple
 
 OPERATORS: dict[type, str] = {
     cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//",
@@ -23,31 +22,6 @@ OPERATORS: dict[type, str] = {
     cst.Plus: "+", cst.Minus: "-", cst.BitInvert: "~", cst.Not: "not",
 }  # fmt: skip
 _SINGLETONS = {"True": True, "False": False, "None": None}
-
-
-def expr(c: Cursor, node: Any) -> p.Expr:
-    """Lowers one expression; the span leaves out its own parentheses, except a tuple's."""
-    lpar = node.lpar
-    if lpar:
-        for _ in lpar:
-            opened = c.begin()
-            c.pos = opened + 1
-    start = c.begin()
-    out = TABLE[type(node)](c, node, start)
-    if lpar:
-        c.token(1)
-        if type(node) in _OWN_PARENTHESES:
-            out.span = c.span(opened)
-        for _ in lpar[1:]:
-            c.token(1)
-    if c.record is not None:
-        c.record.append((out.span, node))
-    return out
-
-
-def optional(c: Cursor, node: Any) -> p.Expr | None:
-    """Lowers `node` unless it is None."""
-    return None if node is None else expr(c, node)
 
 
 def _name(c: Cursor, node: cst.Name, start: int) -> p.Expr:
@@ -78,63 +52,6 @@ def _imaginary(c: Cursor, node: cst.Imaginary, start: int) -> p.Expr:
     return p.Const(c.span(start), literals.imaginary(node.value))
 
 
-def _piece(c: Cursor, spelling: str) -> None:
-    """Moves over literal text that begins exactly at the cursor."""
-    start = c.pos
-    c.pos = start + len(spelling)
-    if "#" in spelling:
-        c.literals.append((start, c.pos))
-
-
-def _string(c: Cursor, node: cst.SimpleString, start: int) -> p.Expr:
-    _piece(c, node.value)
-    return p.Const(c.span(start), literals.string(node.value))
-
-
-def _fstring(c: Cursor, node: cst.FormattedString | cst.TemplatedString, start: int) -> p.Expr:
-    c.pos = start + len(node.start)
-    values: list[p.Expr] = []
-    _parts(c, node.parts, values)
-    c.pos += len(node.end)
-    return p.FString(c.span(start), tuple(values))
-
-
-def _parts(c: Cursor, parts: Any, values: list[p.Expr]) -> None:
-    for part in parts:
-        if isinstance(part, cst.FormattedStringText | cst.TemplatedStringText):
-            _piece(c, part.value)
-            continue
-        c.pos += 1
-        values.append(expr(c, part.expression))
-        if part.equal is not None:
-            c.token(1)
-        if part.conversion is not None:
-            c.token(1)
-            c.token(len(part.conversion))
-        if part.format_spec is not None:
-            c.token(1)
-            _parts(c, part.format_spec, values)
-            c.pos += 1
-        else:
-            c.token(1)
-
-
-def _concatenated(c: Cursor, node: cst.ConcatenatedString, start: int) -> p.Expr:
-    pieces: list[p.Expr] = []
-    rest: Any = node
-    while isinstance(rest, cst.ConcatenatedString):
-        pieces.append(expr(c, rest.left))
-        rest = rest.right
-    pieces.append(expr(c, rest))
-    span = c.span(start)
-    texts = [piece.value for piece in pieces if isinstance(piece, p.Const)]
-    if len(texts) < len(pieces):
-        return p.FString(span, tuple(v for piece in pieces if isinstance(piece, p.FString) for v in piece.values))
-    if isinstance(texts[0], bytes):
-        return p.Const(span, b"".join(t for t in texts if isinstance(t, bytes)))
-    return p.Const(span, "".join(t for t in texts if isinstance(t, str)))
-
-
 def _attribute(c: Cursor, node: cst.Attribute, start: int) -> p.Expr:
     value = expr(c, node.value)
     name = node.attr.value
@@ -163,7 +80,7 @@ def _call(c: Cursor, node: cst.Call, start: int) -> p.Expr:
     args = tuple([arg(c, a) for a in node.args])
     c.token(1)
     span = c.span(start)
-    if len(args) == 1 and isinstance(args[0].value, p.Comp) and not node.args[0].value.lpar:
+    if len(args) == 1 and type(node.args[0].value) is cst.GeneratorExp and not node.args[0].value.lpar:
         args[0].value.span = c.span(opened)  # a lone generator shares the call's parentheses
     return p.Call(span, func, args)
 
@@ -410,18 +327,18 @@ def _yield(c: Cursor, node: cst.Yield, start: int) -> p.Expr:
     return p.Yield(c.span(start), value)
 
 
-_OWN_PARENTHESES = {cst.Tuple, cst.GeneratorExp}
 _COMPREHENSIONS: dict[type, Any] = {
     cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "gen", cst.DictComp: "dict",
 }  # fmt: skip
-TABLE: dict[type, Lower] = {
+table: dict[type, Lower] = {
     cst.Name: _name, cst.Attribute: _attribute, cst.Call: _call, cst.Subscript: _subscript,
     cst.Integer: _integer, cst.Float: _float, cst.Imaginary: _imaginary, cst.Ellipsis: _ellipsis,
-    cst.SimpleString: _string, cst.FormattedString: _fstring, cst.TemplatedString: _fstring,
-    cst.ConcatenatedString: _concatenated, cst.BinaryOperation: _binary, cst.UnaryOperation: _unary,
+    cst.SimpleString: simple, cst.FormattedString: formatted, cst.TemplatedString: formatted,
+    cst.ConcatenatedString: concatenated, cst.BinaryOperation: _binary, cst.UnaryOperation: _unary,
     cst.BooleanOperation: _boolean, cst.Comparison: _comparison, cst.IfExp: _ifexp,
     cst.Tuple: _tuple, cst.List: _list, cst.Set: _set, cst.Dict: _dict, cst.StarredElement: _starred,
     cst.ListComp: _comprehension, cst.SetComp: _comprehension, cst.DictComp: _comprehension,
     cst.GeneratorExp: _comprehension, cst.Lambda: _lambda, cst.NamedExpr: _named,
     cst.Await: _await, cst.Yield: _yield,
 }  # fmt: skip
+TABLE.update(table)

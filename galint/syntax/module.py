@@ -22,9 +22,9 @@ from galint.syntax.statements import body
 MAX_NESTING = 200
 _bracket = re.compile(r"[()\[\]{}]")
 _opaque = re.compile(r"#[^\r\n]*|(\"\"\"|''')(?:\\.|(?!\1).)*\1|(\"|')(?:\\.|(?!\2)[^\\\r\n])*\2", re.DOTALL)
-_lambdas = re.compile(r"(?:\blambda\b[^:\n]*:\s*){%d}" % MAX_NESTING)
+_lambdas = re.compile(rf"(?:\blambda\b[^:\n]*:\s*){{{MAX_NESTING}}}")
 _place = re.compile(r"error at (\d+):(\d+): ?")
-_last_token = re.compile(r"(?:\w+|\S)$")
+_last_token = re.compile(r"(\w+|\S)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,13 @@ def _parse(text: str, record: list[tuple[Span, Any]] | None) -> tuple[cst.Module
 
 
 def _guard(text: str) -> None:
-    """Refuses what would overflow the native parser's stack."""
+    """Refuses what would overflow the native parser's stack, and characters that no file may hold."""
+    if (zero := text.find("\0")) >= 0:
+        raise ParseError("source code cannot contain null bytes", *_row_column(text, zero))
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ParseError("source code cannot contain surrogates", *_row_column(text, error.start)) from None
     if _too_deep(text) and (place := _too_deep(_opaque.sub(_blank, text))):
         raise ParseError("too many nested brackets", *_row_column(text, place))
     if text.count("lambda") >= MAX_NESTING and (match := _lambdas.search(text)):
@@ -112,8 +118,8 @@ def _too_deep(text: str) -> int:
 
 
 def _row_column(text: str, offset: int) -> tuple[int, int]:
-    span = Cursor(text[:offset]).starts
-    return len(span) - 1, offset - span[-2] + 1
+    starts = Cursor(text[:offset]).starts
+    return len(starts) - 1, offset - starts[-2] + 1
 
 
 def _located(text: str, error: BaseException) -> ParseError:
@@ -122,17 +128,22 @@ def _located(text: str, error: BaseException) -> ParseError:
     row, column = getattr(error, "raw_line", 1), getattr(error, "raw_column", 0) + 1
     at = _place.search(message)
     if at is not None:
-        # libcst names the end of the token that it could not use.
-        row, column = int(at[1]), int(at[2])
-        lines = re.split(r"\r\n?|\n", text)
-        line = lines[row - 1] if row <= len(lines) else ""
-        token = _last_token.search(line[:column])
-        column = column - len(token.group()) + 1 if token else column + 1
         message = "unexpected syntax"
+        row, column = _offender(text, int(at[1]), int(at[2]))
     own = _python_error(text)
-    if own is not None and (at is None or own[1] == row):
+    # The running Python may be older than the file's grammar: believe it about the same row and about what
+    # no version accepts.
+    if own is not None and (at is None or own[1] == row or own[0].endswith("never closed")):
         return ParseError(*own)
     return ParseError(re.sub(r"^(tokenizer|parser) error: ", "", message).split("\n")[0], row, column)
+
+
+def _offender(text: str, row: int, column: int) -> tuple[int, int]:
+    """The 1-based place of the token that libcst could not use; it names the place behind that token."""
+    starts = Cursor(text).starts
+    end = min(starts[min(row, len(starts) - 1) - 1] + column, len(text))
+    token = _last_token.search(text[:end])
+    return _row_column(text, token.start(1)) if token else (row, column + 1)
 
 
 def _python_error(text: str) -> tuple[str, int, int] | None:
@@ -143,6 +154,6 @@ def _python_error(text: str) -> tuple[str, int, int] | None:
             ast.parse(text)
     except SyntaxError as error:
         return error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1)
-    except Exception:  # ValueError for NUL bytes and surrogates, MemoryError and RecursionError for depth
+    except Exception:  # MemoryError and RecursionError for depth
         return None
     return None

@@ -9,7 +9,7 @@ import libcst as cst
 
 from galint import program as p
 from galint.syntax.cursor import Cursor
-from galint.syntax.expressions import expr
+from galint.syntax.dispatch import expr
 
 Lower = Callable[[Cursor, Any, int], p.Pattern]
 

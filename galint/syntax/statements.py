@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import libcst as cst
 
 from galint import program as p
 from galint.syntax.cursor import Cursor
-from galint.syntax.expressions import arg, expr, optional, params
+from galint.syntax.dispatch import expr, optional
+from galint.syntax.expressions import arg, params
 from galint.syntax.patterns import pattern
 
 Lower = Callable[[Cursor, Any, int], p.Stmt | None]
@@ -237,7 +239,7 @@ def _if(c: Cursor, node: cst.If, start: int) -> p.Stmt:
             c.record.append((span, part))
         part = part.orelse
     chain[-1].orelse = _tail(c, part)
-    for outer, inner in zip(chain, chain[1:], strict=False):
+    for outer, inner in pairwise(chain):
         outer.orelse = (inner,)
     return chain[0]
 
