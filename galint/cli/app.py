@@ -1,0 +1,62 @@
+"""The command group: `galint PATHS` is `galint check PATHS`; each command is imported only when it runs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("galint.cli.check", "Lint files and folders (the default command)."),
+    "explain": ("galint.cli.explain", "Show what each training loop does, micro-batch by micro-batch."),
+    "rule": ("galint.cli.rule", "Show a rule's page."),
+    "clean": ("galint.cli.clean", "Remove the result cache."),
+}
+"""Command → the module that holds its click command under the name `command`, and its line in `--help`."""
+
+
+class LazyGroup(click.Group):
+    """A group whose first word may be a path or a flag of `check`, and which imports commands on use."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert `check` where the first argument names no command."""
+        if not args or (args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version", "-V")):
+            args = ["check", *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of the help text."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command's module and return it."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        from galint import __version__
+
+        click.echo(f"galint {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "-V", "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version."
+)
+def cli() -> None:
+    """galint finds the mistakes by which gradient accumulation silently trains something else.
+
+    `galint PATHS…` is `galint check PATHS…`; without paths it checks the current folder.
+    Exit codes: 0 no findings, 1 findings, 2 a mistake in the call or a file that could not be linted.
+    """

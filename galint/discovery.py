@@ -1,0 +1,223 @@
+"""Which files to lint: paths, excludes, .gitignore, and the byte pre-filter before any parsing."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from galint.config.loading import Resolver
+from galint.config.model import Config
+from galint.errors import ConfigError, SourceError
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+SUFFIXES = (".py", ".ipynb")
+"""What a folder is searched for; a file named on the command line may have any suffix."""
+
+GRADIENT_WORDS = (b"backward", b"accum", b"zero_grad", b"training_step")
+"""A file with none of these has no loop that galint could speak about."""
+FRAMEWORK_WORDS = (
+    b"torch",
+    b"lightning",
+    b"accelerat",
+    b"deepspeed",
+    b"transformers",
+    b"fabric",
+    b"apex",
+    b"timm",
+    b".step(",
+)
+"""… and it also needs one of these (`.step(` for loops whose imports come through a project's own module)."""
+
+_PROJECT_MARKS = ("pyproject.toml", "galint.toml", ".git", ".hg", "setup.py", "setup.cfg")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file to lint: its absolute path, its name as shown, its settings, and the folder it may read imports from."""
+
+    path: Path
+    filename: str
+    config: Config
+    root: Path
+
+
+def may_matter(data: bytes) -> bool:
+    """False when the bytes hold no gradient word or no framework word: such a file is never parsed."""
+    return any(word in data for word in GRADIENT_WORDS) and any(word in data for word in FRAMEWORK_WORDS)
+
+
+def find(paths: Sequence[str], resolver: Resolver, cwd: Path | None = None) -> Iterator[Target | SourceError]:
+    """All files that `paths` mean, sorted within each folder, each one once.
+
+    Yields a SourceError for a folder that cannot be listed and for a file that is no regular file.
+    Raises ConfigError for a path that does not exist and for a broken configuration.
+    """
+    here = cwd or Path.cwd()
+    starts = [Path(os.path.normpath(here / path)) for path in paths]
+    for path, start in zip(paths, starts, strict=True):
+        if not os.path.lexists(start):
+            raise ConfigError(f"{path}: no such file or folder")
+    seen: set[Path] = set()
+    for start in starts:
+        for item in _start(start, resolver, here):
+            if isinstance(item, Target):
+                if item.path in seen:
+                    continue
+                seen.add(item.path)
+            yield item
+
+
+def _start(start: Path, resolver: Resolver, here: Path) -> Iterator[Target | SourceError]:
+    is_folder = start.is_dir()
+    config = resolver.for_folder(start) if is_folder else resolver.for_file(start)
+    if config.force_exclude and forced_out(start, is_folder, config, here):
+        return
+    if is_folder:
+        yield from _walk(start, resolver, here)
+    else:
+        yield Target(start, show(start, here), config, project_root(start.parent, None))
+
+
+def forced_out(path: Path, is_folder: bool, config: Config, here: Path) -> bool:
+    """Whether excludes or .gitignore leave out a path that the command line names (`force-exclude`)."""
+    top = config.root or here
+    if config.excludes_above(path, top):
+        return True
+    return config.respect_gitignore and _Ignores.above(path).ignores_above(path, is_folder)
+
+
+def _walk(start: Path, resolver: Resolver, here: Path) -> Iterator[Target | SourceError]:
+    """Depth first without recursion; folders that are symbolic links are not entered, so no walk is endless."""
+    stack: list[tuple[Path, _Ignores]] = [(start, _Ignores.above(start))]
+    real_start = os.path.realpath(start)
+    while stack:
+        current, rules = stack.pop()
+        try:
+            with os.scandir(current) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            yield SourceError(f"{show(current, here)}: cannot be listed ({error.strerror or error})")
+            continue
+        config = resolver.for_folder(current)
+        if config.respect_gitignore and any(entry.name == ".gitignore" for entry in entries):
+            rules = rules.with_file(current, current / ".gitignore")
+        root: Path | None = None
+        folders: list[tuple[Path, _Ignores]] = []
+        for entry in entries:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not is_folder and not entry.name.endswith(SUFFIXES):
+                continue
+            path = current / entry.name
+            if config.excludes(path) or (config.respect_gitignore and rules.ignores(path, is_folder)):
+                continue
+            if is_folder:
+                folders.append((path, rules))
+                continue
+            if entry.is_symlink() and not _stays_inside(path, real_start):
+                continue
+            try:
+                mode = entry.stat().st_mode
+            except OSError as error:
+                yield SourceError(f"{show(path, here)}: cannot be read ({error.strerror or error})")
+                continue
+            if stat.S_ISREG(mode):
+                root = root or project_root(current, start)
+                yield Target(path, show(path, here), config, root)
+            elif not stat.S_ISDIR(mode):
+                yield SourceError(f"{show(path, here)}: is not a regular file")
+        stack.extend(reversed(folders))
+
+
+def _stays_inside(path: Path, real_start: str) -> bool:
+    real = os.path.realpath(path)
+    return real == real_start or real.startswith(real_start.rstrip(os.sep) + os.sep)
+
+
+def project_root(folder: Path, limit: Path | None) -> Path:
+    """The folder whose files may be read as imports: the nearest one with a project's mark.
+
+    Without a mark it is `limit` (the folder that the command line names), or `folder` itself.
+    """
+    for candidate in (folder, *folder.parents):
+        if any(os.path.lexists(candidate / mark) for mark in _PROJECT_MARKS):
+            return candidate
+    return limit or folder
+
+
+def show(path: Path, here: Path) -> str:
+    """`path` relative to the current folder where it lies below it, with forward slashes."""
+    try:
+        return path.relative_to(here).as_posix()
+    except ValueError:
+        return path.as_posix()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ignores:
+    """The .gitignore files in force at a folder, the deepest last."""
+
+    specs: tuple[tuple[Path, GitIgnoreSpec], ...] = ()
+
+    @classmethod
+    def above(cls, path: Path) -> _Ignores:
+        """What the repository that holds `path` ignores, from its top down to the folder above `path`."""
+        top = next((parent for parent in (path, *path.parents) if os.path.lexists(parent / ".git")), None)
+        rules = cls()
+        if top is None:
+            return rules
+        rules = rules.with_file(top, top / ".git" / "info" / "exclude")
+        for parent in reversed(path.parents):
+            if parent == top or top in parent.parents:
+                rules = rules.with_file(parent, parent / ".gitignore")
+        return rules
+
+    def with_file(self, folder: Path, file: Path) -> _Ignores:
+        """These rules and those of `file`, if it can be read and says anything."""
+        try:
+            text = file.read_text("utf-8", "replace")
+        except OSError:
+            return self
+        lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+        if not lines:
+            return self
+        from pathspec import GitIgnoreSpec
+
+        try:
+            return _Ignores((*self.specs, (folder, GitIgnoreSpec.from_lines(lines))))
+        except ValueError:  # git skips a line that it cannot read; so do we
+            good = [line for line in lines if _readable(line)]
+            return _Ignores((*self.specs, (folder, GitIgnoreSpec.from_lines(good))))
+
+    def ignores(self, path: Path, is_folder: bool) -> bool:
+        """Whether this very entry is ignored; the deepest file that speaks of it decides."""
+        for folder, spec in reversed(self.specs):
+            try:
+                relative = path.relative_to(folder).as_posix() + ("/" if is_folder else "")
+            except ValueError:
+                continue
+            verdict = spec.check_file(relative).include
+            if verdict is not None:
+                return bool(verdict)
+        return False
+
+    def ignores_above(self, path: Path, is_folder: bool) -> bool:
+        """Whether the entry or any folder above it is ignored."""
+        if not self.specs:
+            return False
+        return self.ignores(path, is_folder) or any(self.ignores(parent, True) for parent in path.parents)
+
+
+def _readable(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True

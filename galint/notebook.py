@@ -1,0 +1,195 @@
+"""Jupyter notebooks: code cells as one Python text, and findings carried back to their cells."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from galint.diagnostic import Diagnostic, Edit, Fix, NotUnderstood, Related, Report
+from galint.errors import SourceError
+from galint.source import Source, Span, split_lines
+
+_LINE_MAGIC = re.compile(r"^(\s*)(?:[%!?]|[\w.]+\?{1,2}\s*$|(?:[\w.,\s\[\]()]+=\s*)[%!])")
+_CELL_MAGIC = re.compile(r"^\s*%%(\w+)?")
+_PYTHON_CELLS = {"time", "timeit", "capture", "prun", "python", "python3", "pypy"}
+"""Cell magics whose body is Python all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A code cell: its 1-based number among code cells, its lines, and its first row in the whole text."""
+
+    number: int
+    lines: tuple[str, ...]
+    first_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """The code cells of a notebook and the Python text that they make together."""
+
+    source: Source
+    cells: tuple[Cell, ...]
+
+    def cell_lines(self, number: int) -> Sequence[str]:
+        """The lines of the code cell `number` as written, magics included."""
+        return next((cell.lines for cell in self.cells if cell.number == number), ())
+
+    def locate(self, span: Span) -> tuple[int, Span]:
+        """A span of the whole text as (code cell, span within it), cut at the cell's end."""
+        starts = [cell.first_row for cell in self.cells]
+        cell = self.cells[max(0, bisect_right(starts, span.row) - 1)]
+        last = cell.first_row + len(cell.lines) - 1
+        shift = cell.first_row - 1
+        if span.end_row > last:
+            span = Span(min(span.row, last), span.column, last, len(cell.lines[-1]) if cell.lines else 0)
+        return cell.number, Span(span.row - shift, span.column, span.end_row - shift, span.end_column)
+
+    def relocate(self, report: Report) -> Report:
+        """The report with every place counted within its cell."""
+        report.diagnostics = [self._diagnostic(d) for d in report.diagnostics]
+        report.not_understood = [self._loop(loop) for loop in report.not_understood]
+        return report
+
+    def _diagnostic(self, d: Diagnostic) -> Diagnostic:
+        cell, span = self.locate(d.span)
+        related = tuple(self._related(r, cell) for r in d.related)
+        return replace(d, cell=cell, span=span, related=related, fix=self._fix(d.fix, cell))
+
+    def _related(self, related: Related, home: int) -> Related:
+        if related.filename not in (None, self.source.filename):
+            return related
+        cell, span = self.locate(related.span)
+        if cell == home:
+            return replace(related, span=span)
+        return Related(span, related.message, f"{self.source.filename}:cell {cell}")
+
+    def _fix(self, fix: Fix | None, home: int) -> Fix | None:
+        """A fix within one cell; one that reaches into another cell is not offered."""
+        if fix is None:
+            return None
+        edits = [(*self.locate(edit.span), edit.content) for edit in fix.edits]
+        if any(cell != home for cell, _, _ in edits):
+            return None
+        return replace(fix, edits=tuple(Edit(span, content) for _, span, content in edits))
+
+    def _loop(self, loop: NotUnderstood) -> NotUnderstood:
+        cell, span = self.locate(loop.span)
+        return NotUnderstood(f"{loop.filename}:cell {cell}", span, loop.reason)
+
+
+def load(data: bytes, filename: str) -> Notebook | None:
+    """The notebook's Python text, or None when its language is not Python. Raises SourceError."""
+    try:
+        document = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise SourceError(f"{filename}: is not UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{filename}: is not a notebook (not valid JSON: {str(error)[:80]})") from None
+    if not isinstance(document, dict):
+        raise SourceError(f"{filename}: is not a notebook (no object at its top)")
+    cells = document.get("cells")
+    if cells is None and isinstance(document.get("worksheets"), list):  # nbformat 3
+        cells = [c for sheet in document["worksheets"] if isinstance(sheet, dict) for c in sheet.get("cells") or ()]
+    if not isinstance(cells, list):
+        raise SourceError(f"{filename}: is not a notebook (it has no cells)")
+    if _language(document) != "python":
+        return None
+    texts = [_cell_text(cell) for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
+    out: list[str] = []
+    known: list[Cell] = []
+    for number, text in enumerate(texts, 1):
+        lines = split_lines(text)
+        known.append(Cell(number, tuple(lines), len(out) + 1))
+        out += _neutral(lines)
+    if not known:
+        return None
+    return Notebook(Source(filename, "\n".join(out) + "\n"), tuple(known))
+
+
+def _language(document: dict[str, object]) -> str:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        return "python"
+    for section, key in (("language_info", "name"), ("kernelspec", "language")):
+        part = metadata.get(section)
+        if isinstance(part, dict) and isinstance(part.get(key), str):
+            return "python" if "python" in part[key].lower() else str(part[key])
+    return "python"
+
+
+def _cell_text(cell: dict[str, object]) -> str:
+    source = cell.get("source", cell.get("input", ""))
+    if isinstance(source, list):
+        return "".join(part for part in source if isinstance(part, str)).replace("\0", " ")
+    return source.replace("\0", " ") if isinstance(source, str) else ""
+
+
+def _neutral(lines: Sequence[str]) -> list[str]:
+    """The lines with IPython's own syntax replaced, so that rows and the columns of code stay.
+
+    A cell in another language becomes comments, a magic or shell line becomes `pass`.
+    """
+    first = next((i for i, line in enumerate(lines) if line.strip()), None)
+    if first is None:
+        return [""] * len(lines)
+    magic = _CELL_MAGIC.match(lines[first])
+    if magic:
+        if magic[1] not in _PYTHON_CELLS:
+            return ["" for _ in lines]
+        return [*lines[:first], "", *_neutral_lines(lines[first + 1 :])]
+    return _neutral_lines(lines)
+
+
+def _neutral_lines(lines: Sequence[str]) -> list[str]:
+    out: list[str] = []
+    state = _Quotes()
+    continued = False
+    for line in lines:
+        if continued:  # the rest of a magic that a backslash carries over the line's end
+            out.append("")
+            continued = line.rstrip().endswith("\\")
+            continue
+        match = None if state.inside or state.depth else _LINE_MAGIC.match(line)
+        if match is None:
+            state.feed(line)
+            out.append(line)
+            continue
+        out.append(f"{match[1]}pass")
+        continued = line.rstrip().endswith("\\")
+    return out
+
+
+class _Quotes:
+    """Whether a line starts inside a triple-quoted string or brackets, where `%` and `!` are no magics."""
+
+    _TOKEN = re.compile(r"#.*|\\.|\"\"\"|'''|\"|'|[\[({]|[\])}]")
+
+    def __init__(self) -> None:
+        self.inside: str | None = None
+        self.depth = 0
+
+    def feed(self, line: str) -> None:
+        """Read one line of Python."""
+        position = 0
+        while match := self._TOKEN.search(line, position):
+            token = match.group()
+            position = match.end()
+            if self.inside is not None:
+                if token.startswith("#"):
+                    position = match.start() + 1
+                elif token == self.inside:
+                    self.inside = None
+            elif token[0] == "#":
+                return
+            elif token[0] in "\"'":
+                self.inside = token
+            elif token in "([{":
+                self.depth += 1
+            elif token in ")]}":
+                self.depth = max(0, self.depth - 1)
+        if self.inside is not None and len(self.inside) == 1 and not line.endswith("\\"):
+            self.inside = None

@@ -1,0 +1,90 @@
+"""A process pool that ends at once on Ctrl-C and notices a worker that died."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait as wait_for
+from typing import TypeVar
+
+from galint.discovery import Target
+
+_R = TypeVar("_R")
+_IN_FLIGHT = 4
+"""Files handed out per worker: enough that none starves, few enough that a lost worker costs little."""
+
+
+def run_pool(work: Callable[[Target], _R], targets: Sequence[Target], jobs: int) -> Iterator[_R | str]:
+    """Results in the order of completion; a file whose worker was killed gives a one-line problem instead.
+
+    When a worker dies the files that were in flight run again, each in a pool of its own, so that only
+    the one that kills its worker is lost.
+    """
+    waiting = list(reversed(targets))
+    suspects: list[Target] = []
+    while waiting:
+        yield from _round(work, waiting, suspects, min(jobs, len(waiting)))
+        while suspects:
+            suspect = suspects.pop()
+            lost: list[Target] = []
+            yield from _round(work, [suspect], lost, 1)
+            if lost:
+                yield f"{suspect.filename}: the worker process that analysed it was killed"
+
+
+def _round(work: Callable[[Target], _R], waiting: list[Target], lost: list[Target], jobs: int) -> Iterator[_R | str]:
+    """Empty `waiting` through one pool; when the pool breaks, what was in flight goes to `lost`."""
+    # Forking shares the modules that are already imported, but is only sound without other threads.
+    method = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
+    context = multiprocessing.get_context(method)
+    executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+    pending: dict[Future[_R], Target] = {}
+    try:
+        while waiting or pending:
+            try:
+                while waiting and len(pending) < jobs * _IN_FLIGHT:
+                    target = waiting.pop()
+                    try:
+                        pending[executor.submit(work, target)] = target
+                    except BrokenProcessPool:
+                        waiting.append(target)
+                        raise
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    target = pending[future]
+                    result = future.result()
+                    del pending[future]
+                    yield result
+            except BrokenProcessPool:
+                lost += pending.values()
+                return
+    except BaseException:
+        _kill(executor)
+        raise
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _kill(executor: ProcessPoolExecutor) -> None:
+    """End the workers now: on Ctrl-C nobody waits for the file at hand."""
+    for process in list((getattr(executor, "_processes", None) or {}).values()):
+        process.kill()
+
+
+def _start_worker() -> None:
+    """Ctrl-C is the parent's affair; a worker whose parent is gone ends itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+
+
+def _follow(sentinel: int) -> None:
+    wait_for([sentinel])
+    os._exit(1)

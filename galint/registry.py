@@ -1,0 +1,24 @@
+"""The hand-written list of all rules. Codes are stable for ever once released."""
+
+from __future__ import annotations
+
+from galint.rule import Fixability, Rule, Severity
+
+_E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
+_NEVER, _SOME = Fixability.NEVER, Fixability.SOMETIMES
+
+RULES: tuple[Rule, ...] = (
+    Rule("GA000", "syntax-error", _E, _NEVER, "the file is not valid Python, so it was not analysed"),
+    Rule("GA001", "unused-ignore", _N, _SOME, "an ignore comment suppresses nothing, or names no rule"),
+    Rule("GA101", "zero-grad-in-window", _E, _SOME, "gradients are cleared between a micro-batch's backward and its step"),
+    Rule("GA102", "gradients-never-zeroed", _E, _SOME, "a step applies gradients that an earlier step already applied"),
+    Rule("GA201", "unscaled-loss", _E, _SOME, "N mean losses are summed without 1/N"),
+    Rule("GA203", "dead-loss-scaling", _E, _SOME, "the loss is divided after backward, where it changes only the log"),
+    Rule("GA301", "early-unscale", _E, _SOME, "`unscale_` runs before the window's last backward"),
+    Rule("GA302", "clip-scaled-gradients", _E, _SOME, "clipping sees gradients still multiplied by the loss scale"),
+    Rule("GA401", "step-cadence", _E, _SOME, "accumulation windows are not N micro-batches long"),
+    Rule("GA402", "leaked-tail-window", _W, _SOME, "the partial last window of an epoch is applied with the next epoch's first"),
+    Rule("GA403", "dropped-tail-window", _N, _SOME, "the partial last window of an epoch is computed and thrown away"),
+    Rule("GA501", "batchnorm-small-micro-batch", _W, _NEVER, "BatchNorm statistics come from the micro-batch"),
+    Rule("GA601", "ddp-without-no-sync", _W, _SOME, "gradients are all-reduced on every micro-batch"),
+)
