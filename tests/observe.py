@@ -186,7 +186,8 @@ class _Recorder:
             found = torch.autograd.grad(loss, [*parameters, *outputs], root, retain_graph=True, allow_unused=True)
             own = {p: g for p, g in zip(parameters, found, strict=False) if g is not None}
             _add(micro.own, own)
-            slopes = [new if new is not None else old for new, old in zip(found[len(parameters) :], slopes, strict=True)]
+            reached = found[len(parameters) :]
+            slopes = [old if new is None else new for new, old in zip(reached, slopes, strict=True)]
         forwards = zip(self.forwards, slopes, strict=True)
         micro.forwards = [(m, a, s) for (m, a, _), s in forwards if s is not None]
         self.forwards.clear()
