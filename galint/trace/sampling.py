@@ -1,0 +1,122 @@
+"""Fixed samples of one optimizer's gradients: each micro-batch's own, and what a step applies.
+
+At most 65,536 elements in at most 128 parameters, read as strided views. A leaf hook adds each
+backward's own gradient to the row of that micro-batch before autograd accumulates it, so rows are
+independent of what happens to `.grad`. Samples stay on the parameter's device.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+ELEMENTS = 65_536
+TENSORS = 128
+
+
+def trainable(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    """Parameters of all groups that can have a gradient."""
+    return [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+
+
+def unsupported_parameters(parameters: list[torch.Tensor]) -> str | None:
+    """Why these parameters' gradients cannot be sampled, or None."""
+    for p in parameters:
+        kind = type(p).__name__
+        if kind in ("FlatParameter", "DTensor"):
+            return f"sharded parameters ({kind}) hold a part of the gradient"
+    return None
+
+
+class Sampler:
+    """Samples of one optimizer. `begin` and `end` bracket a backward; `snapshot` reads `.grad`."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        parameters = [p for p in trainable(optimizer) if p.layout == torch.strided]
+        self.groups = len(optimizer.param_groups)
+        total = sum(p.numel() for p in parameters)
+        every = max(1, -(-len(parameters) // TENSORS))
+        chosen = parameters[::every]
+        covered = sum(p.numel() for p in chosen)
+        stride = max(1, -(-covered // ELEMENTS))
+        self.total = total
+        self.device = chosen[0].device if chosen else torch.device("cpu")
+        wide = any(p.dtype == torch.float64 for p in chosen)
+        self.dtype = torch.float64 if wide else torch.float32
+        self.slots: list[tuple[torch.Tensor, int, int, int]] = []
+        start = 0
+        room = ELEMENTS
+        for p in chosen:
+            count = min(max(1, p.numel() // stride), room, p.numel())
+            if count <= 0:
+                continue
+            self.slots.append((p, start, count, max(1, p.numel() // count)))
+            start += count
+            room -= count
+        self.size = start
+        self.row: torch.Tensor | None = None
+        self.recording = False
+        self.dense = True
+        self.handles = [
+            p.register_hook(_hook(weakref.ref(self), place, count, step)) for p, place, count, step in self.slots
+        ]
+
+    def begin(self) -> None:
+        """A backward starts: its row is allocated when the first gradient arrives."""
+        self.row = None
+        self.recording = True
+
+    def end(self) -> torch.Tensor | None:
+        """The backward's own gradient sample, or None when it did not reach this optimizer."""
+        row, self.row = self.row, None
+        self.recording = False
+        return row
+
+    def add(self, grad: torch.Tensor, start: int, count: int, step: int) -> None:
+        """Add one parameter's gradient to the current row."""
+        if grad.layout != torch.strided:
+            self.dense = False
+            return
+        row = self.row
+        if row is None:
+            row = self.row = torch.zeros(self.size, dtype=self.dtype, device=self.device)
+        row[start : start + count].add_(_view(grad, count, step))
+
+    def snapshot(self) -> torch.Tensor:
+        """The sample of what the parameters' `.grad` hold now (zero where there is none)."""
+        return self._read([p.grad for p, *_ in self.slots])
+
+    def parameters(self) -> torch.Tensor:
+        """The sample of the parameters themselves."""
+        return self._read([p.detach() for p, *_ in self.slots])
+
+    def _read(self, tensors: list[Any]) -> torch.Tensor:
+        row = torch.zeros(self.size, dtype=self.dtype, device=self.device)
+        with torch.no_grad():
+            for tensor, (_, start, count, step) in zip(tensors, self.slots, strict=True):
+                if tensor is not None and tensor.layout == torch.strided:
+                    row[start : start + count].copy_(_view(tensor.detach(), count, step))
+        return row
+
+    def remove(self) -> None:
+        """Take the leaf hooks away."""
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+
+
+def _view(tensor: torch.Tensor, count: int, step: int) -> torch.Tensor:
+    flat = tensor.view(-1) if tensor.is_contiguous() else tensor.reshape(-1)
+    return flat[: count * step : step] if step > 1 else flat[:count]
+
+
+def _hook(owner: weakref.ref[Sampler], start: int, count: int, step: int) -> Callable[[torch.Tensor], None]:
+    def hook(grad: torch.Tensor) -> None:
+        sampler = owner()
+        if sampler is not None and sampler.recording:
+            sampler.add(grad.detach(), start, count, step)
+
+    return hook

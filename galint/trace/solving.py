@@ -1,0 +1,85 @@
+"""Recover the micro-batch weights: solve applied = sum of w_i g_i + carry * stale from inner products.
+
+The unknowns are few (N + 1) and the samples long, so everything after the Gram matrix is a small
+problem in float64. The rows are brought to unit norm first, because a loss scale of 65536 on some of
+them would otherwise hide the others. Where micro-batches are (nearly) the same batch the system
+does not determine the split; there the answer nearest to the ledger's prediction is taken, which
+changes nothing in the directions that the numbers do determine.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+
+CUTOFF = 1e-9
+"""Eigenvalues of the unit-norm Gram matrix below this are rounding of float32 samples, not information."""
+
+
+@dataclass(slots=True)
+class Solution:
+    """Coefficients of the rows (`rows` first, then `carry`), and the comparisons that N rows allow."""
+
+    rows: list[float] = field(default_factory=list)
+    carry: float | None = None
+    residual: float = math.nan
+    norms: list[float] = field(default_factory=list)
+    applied_norm: float = math.nan
+
+
+def gram(rows: torch.Tensor) -> torch.Tensor:
+    """Inner products of the rows, float64, on the CPU. One synchronisation of the device."""
+    if rows.device.type == "mps":  # has no float64
+        rows = rows.cpu()
+    wide = rows.to(torch.float64)
+    return (wide @ wide.T).cpu()
+
+
+def solve(matrix: torch.Tensor, predicted: list[float], stale: bool) -> Solution | None:
+    """Solve from the Gram matrix of k micro-batch rows, then the stale row when `stale`, then the applied row.
+
+    `predicted` are the ledger's coefficients of the k rows (and of the stale row when there is one).
+    None when a gradient is not finite.
+    """
+    if not bool(torch.isfinite(matrix).all()):
+        return None
+    count = matrix.shape[0] - 1
+    system, right = matrix[:count, :count], matrix[:count, count]
+    applied_norm = math.sqrt(max(float(matrix[count, count]), 0.0))
+    norms = torch.diagonal(system).clamp_min(0).sqrt()
+    guess = torch.tensor(predicted, dtype=torch.float64)
+    live = norms > 0
+    inverse = torch.where(live, 1.0 / torch.where(live, norms, 1.0), 0.0)
+    unit = system * inverse[:, None] * inverse[None, :]
+    gap = (right - system @ guess) * inverse
+    values, vectors = torch.linalg.eigh(unit)
+    keep = values > CUTOFF * max(count, 1)
+    projected = vectors.T @ gap
+    step = vectors @ torch.where(keep, projected / torch.where(keep, values, 1.0), 0.0)
+    answer = guess + step * inverse
+    left = float(matrix[count, count]) - 2 * float(answer @ right) + float(answer @ (system @ answer))
+    residual = math.sqrt(max(left, 0.0)) / applied_norm if applied_norm > 0 else 0.0
+    numbers = [float(x) for x in answer]
+    carry = numbers.pop() if stale else None
+    return Solution(numbers, carry, residual, [float(x) for x in norms[: len(numbers)]], applied_norm)
+
+
+def compare(matrix: torch.Tensor, weights: list[float]) -> tuple[float, float, float]:
+    """Ratio of norms, cosine and relative error of the applied row (last) against sum of weights times rows.
+
+    Rows after the first `len(weights)` count with weight 0. (nan, nan, nan) when the reference is zero.
+    """
+    last = matrix.shape[0] - 1
+    vector = torch.zeros(last, dtype=torch.float64)
+    vector[: len(weights)] = torch.tensor(weights, dtype=torch.float64)
+    reference = float(vector @ matrix[:last, :last] @ vector)
+    applied = float(matrix[last, last])
+    inner = float(vector @ matrix[:last, last])
+    if reference <= 0:
+        return math.nan, math.nan, math.nan
+    ratio = math.sqrt(max(applied, 0.0) / reference)
+    cosine = inner / math.sqrt(reference * applied) if applied > 0 else math.nan
+    error = math.sqrt(max(applied - 2 * inner + reference, 0.0) / reference)
+    return ratio, cosine, error
