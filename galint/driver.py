@@ -149,7 +149,7 @@ def _collect(results: Iterable[Report | str], total: int, outcome: Outcome, prog
             progress(done, total)
     outcome.problems += outcome.report.internal_errors
     outcome.report.diagnostics.sort(key=_order)
-    outcome.report.not_understood.sort(key=lambda loop: (loop.filename, loop.span))
+    outcome.report.not_understood.sort(key=lambda loop: (loop.filename, loop.cell or 0, loop.span))
 
 
 def _order(diagnostic: Diagnostic) -> tuple[object, ...]:

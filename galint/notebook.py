@@ -65,7 +65,7 @@ class Notebook:
         cell, span = self.locate(related.span)
         if cell == home:
             return replace(related, span=span)
-        return Related(span, related.message, f"{self.source.filename}:cell {cell}")
+        return Related(span, related.message, cell=cell)
 
     def _fix(self, fix: Fix | None, home: int) -> Fix | None:
         """A fix within one cell; one that reaches into another cell is not offered."""
@@ -78,7 +78,7 @@ class Notebook:
 
     def _loop(self, loop: NotUnderstood) -> NotUnderstood:
         cell, span = self.locate(loop.span)
-        return NotUnderstood(f"{loop.filename}:cell {cell}", span, loop.reason)
+        return replace(loop, span=span, cell=cell)
 
 
 def load(data: bytes, filename: str) -> Notebook | None:

@@ -229,19 +229,20 @@ def _unused(
 
 def _removal(directive: Directive, idle: Sequence[str], lines: Sequence[str]) -> Fix:
     """Take the idle rules out of the comment, and the comment away when none is left; reasons stay."""
-    row, line = directive.span.row, lines[directive.span.row - 1]
-    left = [selector for selector in directive.selectors if selector not in idle]
-    written = line[directive.span.column : directive.span.end_column]
-    if left:
-        joined = ", ".join(directive.selectors)
-        content = re.sub(r"(\[|noqa\s*:\s*)[^\]#]*?(?=\]|\s*$)", lambda m: m[1] + ", ".join(left), written, count=1)
-        edit = Edit(directive.span, content if joined else written)
-        return Fix(f"remove {', '.join(idle)} from the comment", Applicability.SAFE, (edit,))
-    before, after = line[: directive.span.column], line[directive.span.end_column :]
-    if not before.strip() and not after.strip() and row < len(lines):
-        span = Span(row, 0, row + 1, 0)
+    span, line = directive.span, lines[directive.span.row - 1]
+    written = line[span.column : span.end_column]
+    listed = (_NOQA if directive.kind == "noqa" else _PRAGMA).search(written)
+    if listed is not None:
+        rules = [rule for rule in re.split(r"[,\s]+", listed["rules"]) if rule]
+        left = [rule for rule in rules if rule not in idle and rule.upper() not in idle]
+        if left:
+            content = written[: listed.start("rules")] + ", ".join(left) + written[listed.end("rules") :]
+            return Fix(f"remove {', '.join(idle)} from the comment", Applicability.SAFE, (Edit(span, content),))
+    before, after = line[: span.column], line[span.end_column :]
+    if after.strip():  # another comment follows and takes this one's place
+        gone = Span(span.row, span.column, span.row, len(line) - len(after.lstrip()))
+    elif before.strip() or span.row == len(lines):
+        gone = Span(span.row, len(before.rstrip()), span.row, len(line))
     else:
-        span = Span(row, len(before.rstrip()), row, directive.span.end_column if after.strip() else len(line))
-        if after.strip():
-            return Fix("remove the comment", Applicability.SAFE, (Edit(span, "  " if before.strip() else before),))
-    return Fix("remove the comment", Applicability.SAFE, (Edit(span, ""),))
+        gone = Span(span.row, 0, span.row + 1, 0)
+    return Fix("remove the comment", Applicability.SAFE, (Edit(gone, ""),))

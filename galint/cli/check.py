@@ -96,10 +96,11 @@ def command(
         warn(problem)
     if write_baseline is not None:
         from galint import baseline as known
+        from galint.render.style import counted
 
         text = known.text(outcome.report, Texts(outcome).lines, write_baseline.absolute().parent)
         write(text, write_baseline)
-        warn(f"wrote {len(outcome.report.diagnostics)} findings to {write_baseline}")
+        warn(f"wrote {counted(len(outcome.report.diagnostics), 'finding')} to {write_baseline}")
         return 2 if outcome.problems else 0
     if main_config.baseline is not None:
         _subtract(main_config.baseline, outcome)
@@ -155,10 +156,13 @@ def _show_files(names: list[str], resolver: Resolver, file: Path | None) -> int:
 
 
 def _tell(outcome: Outcome) -> None:
+    from galint.render.full import where
+    from galint.render.style import counted
+
     report = outcome.report
-    warn(f"{report.files} files read, {report.loops} loops, {report.understood} understood")
+    warn(f"{counted(report.files, 'file')} read, {counted(report.loops, 'loop')}, {report.understood} understood")
     for loop in report.not_understood:
-        warn(f"{loop.filename}:{loop.span.row}:{loop.span.column + 1}: not understood: {loop.reason}")
+        warn(f"{where(loop.filename, loop.cell, loop.span.row, loop.span.column)}: not understood: {loop.reason}")
 
 
 def _subtract(file: Path, outcome: Outcome) -> None:

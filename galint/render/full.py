@@ -35,19 +35,20 @@ def _block(diagnostic: Diagnostic, context: Context, style: Style) -> str:
         style.severity(d.severity, f"{d.severity}[{d.code}]") + style("bold", f" {d.name}: {plain(d.message)}"),
         f"  {arrow} {where(d.filename, d.cell, d.span.row, d.span.column)}",
     ]
-    here = [r for r in d.related if r.filename in (None, d.filename)]
+    here = [r for r in d.related if r.filename in (None, d.filename) and r.cell in (None, d.cell)]
     lines = context.lines(d.filename, d.cell)
     marks = [Mark(d.span, "", True), *(Mark(r.span, plain(r.message), False) for r in here)]
-    out += excerpt(lines, marks, d.severity, style) if lines else []
-    if not lines:
-        out += [f"  {arrow} {where(d.filename, d.cell, r.span.row, r.span.column)} {plain(r.message)}" for r in here]
+    out += excerpt(lines, marks, d.severity, style)
     for related in d.related:
-        if related in here or related.filename is None:
+        if related in here and lines:
             continue
-        place = where(related.filename, None, related.span.row, related.span.column)
-        out.append(f"  {style('frame', ':::')} {place}")
-        marks = [Mark(related.span, plain(related.message), False)]
-        out += excerpt(context.lines(related.filename, None), marks, d.severity, style) or [f"      {related.message}"]
+        filename = related.filename or d.filename
+        cell = related.cell if related.filename is not None or related.cell is not None else d.cell
+        place = where(filename, cell, related.span.row, related.span.column)
+        text = plain(related.message)
+        shown = excerpt(context.lines(filename, cell), [Mark(related.span, text, False)], d.severity, style)
+        out.append(f"  {style('frame', ':::')} {place}" + ("" if shown else f" {text}"))
+        out += shown
     out += [f"  {style('frame', '=')} {note}" for note in _notes(d, style)]
     return "\n".join(out)
 

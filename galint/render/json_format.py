@@ -22,7 +22,8 @@ def _ends(span: Span) -> dict[str, dict[str, int]]:
 
 
 def _related(related: Related, filename: str) -> dict[str, Any]:
-    return {"message": related.message, "filename": related.filename or filename, **_ends(related.span)}
+    cell = {} if related.cell is None else {"cell": related.cell}
+    return {"message": related.message, "filename": related.filename or filename, **cell, **_ends(related.span)}
 
 
 def fix_object(fix: Fix | None) -> dict[str, Any] | None:
@@ -55,7 +56,9 @@ def diagnostic_object(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _loop(loop: NotUnderstood) -> dict[str, Any]:
-    return {"filename": loop.filename, "location": place(loop.span.row, loop.span.column), "reason": loop.reason}
+    cell = {} if loop.cell is None else {"cell": loop.cell}
+    location = place(loop.span.row, loop.span.column)
+    return {"filename": loop.filename, **cell, "location": location, "reason": loop.reason}
 
 
 def report_object(report: Report) -> dict[str, Any]:

@@ -1,0 +1,123 @@
+"""Notebooks: code cells as one text, magics made harmless, findings carried back to their cells."""
+
+from __future__ import annotations
+
+import ast
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from galint import notebook
+from galint.diagnostic import Applicability, Diagnostic, Edit, Fix, NotUnderstood, Related, Report
+from galint.errors import SourceError
+from galint.rule import Severity
+from galint.source import Span
+
+
+def book(*cells: str | list[str], language: str = "python", **extra: object) -> bytes:
+    listed = [{"cell_type": "markdown", "source": ["# title"]}]
+    listed += [{"cell_type": "code", "source": cell, "outputs": []} for cell in cells]  # type: ignore[dict-item]
+    metadata = {"language_info": {"name": language}}
+    return json.dumps({"cells": listed, "metadata": metadata, "nbformat": 4, **extra}).encode()
+
+
+def load(*cells: str | list[str]) -> notebook.Notebook:
+    loaded = notebook.load(book(*cells), "a.ipynb")
+    assert loaded is not None
+    return loaded
+
+
+def test_code_cells_become_one_text_with_known_rows() -> None:
+    loaded = load(["import torch\n", "x = 1"], "y = 2\n", "z = 3")
+    assert loaded.source.text == "import torch\nx = 1\ny = 2\n\nz = 3\n"
+    assert [(cell.number, cell.first_row) for cell in loaded.cells] == [(1, 1), (2, 3), (3, 5)]
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("%matplotlib inline\nx = 1", "pass\nx = 1"),
+        ("!pip install torch \\\n  numpy\nx = 1", "pass\n\nx = 1"),
+        ("if a:\n    !ls\n    x = 1", "if a:\n    pass\n    x = 1"),
+        ("files = !ls\nx = 1", "pass\nx = 1"),
+        ("t = %time f()", "pass"),
+        ("torch.nn?", "pass"),
+        ("?torch", "pass"),
+        ("%%time\nx = 1", "\nx = 1"),
+        ("\n%%capture out\nx = 1", "\n\nx = 1"),
+        ("%%bash\nls -l\n", "\n\n"),
+        ("%%html\n<b>", "\n"),
+        ("x = (1\n  % 2)", "x = (1\n  % 2)"),
+        ('s = """\n%d\n!x"""\n', 's = """\n%d\n!x"""\n'),
+        ("s = 'it\\'s [' # (\n%cd x", "s = 'it\\'s [' # (\npass"),
+        ("x != y", "x != y"),
+    ],
+)
+def test_magics_become_harmless_and_rows_stay(cell: str, text: str) -> None:
+    out = load(cell).source.text
+    assert out == text + "\n"
+    ast.parse(out)
+
+
+def test_other_languages_are_left_alone() -> None:
+    assert notebook.load(book("x <- 1", language="R"), "a.ipynb") is None
+    assert notebook.load(json.dumps({"cells": []}).encode(), "a.ipynb") is None
+
+
+def test_an_old_notebook_with_worksheets_is_read() -> None:
+    cells = [{"cell_type": "code", "input": ["x = 1"], "language": "python"}]
+    loaded = notebook.load(json.dumps({"worksheets": [{"cells": cells}], "nbformat": 3}).encode(), "a.ipynb")
+    assert loaded is not None and loaded.source.text == "x = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"{", "not valid JSON"),
+        (b"[]", "no object at its top"),
+        (b"{}", "it has no cells"),
+        (b"\xff\xfe", "is not UTF-8"),
+        (b"[" * 100_000, "not valid JSON"),
+    ],
+)
+def test_what_is_no_notebook_is_one_clear_line(data: bytes, words: str) -> None:
+    with pytest.raises(SourceError, match=words):
+        notebook.load(data, "a.ipynb")
+
+
+def test_findings_go_back_to_their_cells() -> None:
+    loaded = load("a = 1\nb = 2", "c = 3\nd = 4")
+    fix = Fix("f", Applicability.SAFE, (Edit(Span(4, 0, 4, 1), "x"),))
+    here = Related(Span(3, 0, 3, 1), "in the same cell")
+    there = Related(Span(1, 0, 1, 1), "in another cell")
+    finding = Diagnostic("GA101", "n", Severity.ERROR, "m", "a.ipynb", Span(4, 2, 4, 3), related=(here, there), fix=fix)
+    missed = NotUnderstood("a.ipynb", Span(3, 0, 3, 5), "why")
+    report = loaded.relocate(Report([finding], not_understood=[missed]))
+    (d,) = report.diagnostics
+    assert (d.cell, d.span) == (2, Span(2, 2, 2, 3))
+    assert d.related == (
+        Related(Span(1, 0, 1, 1), "in the same cell"),
+        Related(Span(1, 0, 1, 1), "in another cell", cell=1),
+    )
+    assert d.fix is not None and d.fix.edits == (Edit(Span(2, 0, 2, 1), "x"),)
+    (loop,) = report.not_understood
+    assert (loop.cell, loop.span) == (2, Span(1, 0, 1, 5))
+
+
+def test_a_fix_that_reaches_into_another_cell_is_not_offered() -> None:
+    loaded = load("a = 1", "b = 2")
+    fix = Fix("f", Applicability.SAFE, (Edit(Span(1, 0, 1, 1), "x"), Edit(Span(2, 0, 2, 1), "y")))
+    finding = Diagnostic("GA101", "n", Severity.ERROR, "m", "a.ipynb", Span(2, 0, 2, 1), fix=fix)
+    assert loaded.relocate(Report([finding])).diagnostics[0].fix is None
+
+
+@given(st.lists(st.text(alphabet="ab\n%! '\"()\\", max_size=12), min_size=1, max_size=4), st.data())
+def test_each_row_of_each_cell_is_found_again(cells: list[str], data: st.DataObject) -> None:
+    loaded = load(*cells)
+    cell = data.draw(st.sampled_from(loaded.cells))
+    row = data.draw(st.integers(1, len(cell.lines)))
+    place = cell.first_row + row - 1
+    assert loaded.locate(Span(place, 0, place, 0)) == (cell.number, Span(row, 0, row, 0))
+    assert loaded.source.text.count("\n") == sum(len(c.lines) for c in loaded.cells)
