@@ -81,8 +81,10 @@ def number(value: float | None) -> str:
     """A number as people write it: four figures at most."""
     if value is None:
         return "unknown"
-    if math.isfinite(value) and abs(value - round(value)) < 1e-3 and abs(value) < 1e6:
-        return str(round(value) + 0)
+    if abs(value) < 1e-6:
+        return "0"
+    if math.isfinite(value) and round(value) and abs(value - round(value)) < 1e-3 and abs(value) < 1e6:
+        return str(round(value))
     return f"{value:.3g}"
 
 

@@ -76,8 +76,34 @@ class LossInfo:
     """Each number the loss was divided by: one of them may be a count of unmasked elements."""
     counted: bool = False
     """The loss function itself told the items."""
+    operations: list[tuple[Lazy, bool]] = field(default_factory=list)
+    """The numbers in `factor` one by one; True for a division."""
     scale: Lazy = field(default_factory=Lazy)
     terms: list[float] = field(default_factory=list)
+
+
+    def times(self, value: Any, divide: bool) -> None:
+        """Note a scalar multiplication or division of the loss."""
+        self.factor.times(value, divide)
+        one = Lazy()
+        one.times(value, divide)
+        self.operations.append((one, divide))
+
+    def applied(self, lengths: set[int]) -> float:
+        """The factor that stands for accumulation, given what N may be.
+
+        A constant such as 0.5 in `0.5 * loss` is part of the loss. A number that is 1/N or N is not; where
+        there is none, divisions by whole numbers count (a loop that divides by the wrong N).
+        """
+        values = [(one.value(), divide) for one, divide in self.operations]
+        wanted = [x for n in lengths if n > 1 for x in (float(n), 1.0 / n)]
+        chosen = [v for v, _ in values if any(abs(v - x) <= 1e-6 * x for x in wanted)]
+        if not chosen:
+            chosen = [v for v, divide in values if divide and v and abs(1 / v - round(1 / v)) <= 1e-6 / v]
+        answer = 1.0
+        for value in chosen:
+            answer *= value
+        return answer
 
 
 @dataclass(slots=True)
@@ -132,7 +158,7 @@ def read_loss(root: Any, gradient: Any = None) -> LossInfo:
     if not isinstance(root, torch.Tensor) or root.grad_fn is None or root.numel() != 1:
         return info
     if isinstance(gradient, torch.Tensor) and gradient.numel() == 1:
-        info.factor.times(gradient)
+        info.times(gradient, False)
     try:
         _walk(root.grad_fn, info, 0)
     except (AttributeError, RuntimeError, TypeError, ValueError):
@@ -163,7 +189,7 @@ def _walk(node: Any, info: LossInfo, depth: int) -> None:
             if other is None:
                 return
             divide = stem == "DivBackward"
-            info.factor.times(other, divide)
+            info.times(other, divide)
             if divide:
                 info.divisors.append(Lazy())
                 info.divisors[-1].times(other)
@@ -258,6 +284,6 @@ def _terms(live: list[Any], info: LossInfo, depth: int) -> None:
     info.counted = known.counted
     shared = factors[0]
     if all(abs(f - shared) <= 1e-9 * abs(shared) for f in factors):
-        info.factor.times(shared)
+        info.times(1 / shared if shared else 0.0, True)
     else:
         info.terms = [t for p, f in zip(parts, factors, strict=True) for t in (p.terms or [f])]

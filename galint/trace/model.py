@@ -69,6 +69,8 @@ class Micro:
     factor: float | None = None
     scale: float = 1.0
     norm: float | None = None
+    batch: int = 0
+    """Backwards of several losses of one batch have the same number: together they are one micro-batch."""
     cleared: tuple[str, int] | None = None
     elsewhere: bool = False
     """Its gradient was applied by another optimizer, so losing it here is no loss (GANs)."""
@@ -129,7 +131,7 @@ class Window:
     @property
     def n(self) -> int:
         """Micro-batches that belong to this window (those applied by another optimizer do not count)."""
-        return sum(not micro.elsewhere for micro in self.micros)
+        return len({micro.batch for micro in self.micros if not micro.elsewhere})
 
     @property
     def nw(self) -> list[float]:

@@ -75,6 +75,10 @@ class Recorder:
         self.applied: dict[int, set[str]] = {}
         self.in_scaler_step = False
         self.stepped: set[int] = set()
+        self.batch = 0
+        self.batch_lines: set[tuple[str, int]] = set()
+        self.draws_at_batch = 0
+        self.draws = 0
         self.labels: Counter[str] = Counter()
 
     # --- events --------------------------------------------------------------------------------
@@ -132,12 +136,17 @@ class Recorder:
 
     def _after_backward(self, states: list[OptimizerState], info: Any, event: Event, before: dict[int, int]) -> None:
         reduces, size, synced = self._reduced(before)
+        # Backwards at different lines without a batch drawn or a step taken between them are losses of one batch.
+        line = (event.file, event.line)
+        if line in self.batch_lines or self.draws != self.draws_at_batch:
+            self._next_batch()
+        self.batch_lines.add(line)
         event.data["allreduces"] = reduces
         for state in states:
             row = state.sampler.end()
             if row is None:
                 continue
-            micro = micro_of(info, event.file, event.line, event.seq, state.boundary)
+            micro = micro_of(info, event.file, event.line, event.seq, self.batch, state.boundary)
             state.boundary = False
             micro.allreduces, micro.bytes, micro.synced = reduces, size, synced
             state.pending.append(Pending(micro, row, info))
@@ -148,6 +157,11 @@ class Recorder:
             self.boundary_in -= 1
             if self.boundary_in <= 0:
                 self._boundary()
+
+    def _next_batch(self) -> None:
+        self.batch += 1
+        self.batch_lines = set()
+        self.draws_at_batch = self.draws
 
     def _collectives(self) -> dict[int, int]:
         counts = {}
@@ -265,6 +279,7 @@ class Recorder:
             draws = self.iterators[iterator] = _Draws(length)
         if not exhausted:
             draws.drawn += 1
+            self.draws += 1
             self.current = draws
             return
         # A validation loader feeds no backward; a training loader may be read some batches ahead.
@@ -330,6 +345,7 @@ class Recorder:
         if state is None:
             return
         self.stepped.add(id(optimizer))
+        self._next_batch()
         event = self.emit("step", optimizer=state.label)
         self._close(optimizer, state, event, skipped=False)
 

@@ -131,7 +131,7 @@ class OptimizerState:
                 entry.micro.elsewhere = True
         if self.captured is not None and window.unsupported is None and self.pending:
             applied, _, before = self.captured
-            measure(window, self.pending, applied, self.stale, self.stale_coefficient)
+            measure(window, self.pending, applied, self.stale, self.stale_coefficient, set(self.lengths))
             after = self.sampler.parameters()
             window.update_norm = float((after - before).norm())
             window.parameter_norm = float(before.norm())
@@ -148,31 +148,35 @@ class OptimizerState:
         self.reset()
 
 
-def own_scales(entries: list[Pending], n: int) -> list[float | None]:
+def own_scales(entries: list[Pending], n: int, lengths: set[int]) -> list[float | None]:
     """What each raw gradient is of its own mean loss's gradient: factor times loss scale (None: unknown).
 
     A sum has no scale of its own, only conventions: undivided it stands for the sum over the large
     batch; divided by one of its counts it is a mean; divided by the count of the whole window it is
-    weighted by items (as Hugging Face's Trainer does).
+    weighted by items (as Hugging Face's Trainer does). Losses of one batch that run backward one by one
+    have the scale of the first: the others' factors are their weights in that batch's loss.
+    `lengths` are what N may be: this window's length and those before it.
     """
     for entry in entries:
         entry.micro.scale = entry.info.scale.value()
         entry.micro.items = entry.info.items.value() if entry.info.items is not None else None
-    factors = [entry.info.factor.value() for entry in entries]
-    if all(entry.info.reduction == "mean" for entry in entries):
-        pass
-    elif all(entry.info.reduction == "sum" for entry in entries):
-        conversion = _sum_convention(entries, factors, n)
+    factors: list[float | None] = [e.info.applied(lengths) if e.info.reduction == "mean" else None for e in entries]
+    if all(entry.info.reduction == "sum" for entry in entries):
+        whole = [entry.info.factor.value() for entry in entries]
+        conversion = _sum_convention(entries, whole, n)
         if conversion is None:
             return [None] * len(entries)
-        factors = [f * c for f, c in zip(factors, conversion, strict=True)]
-    else:
-        return [
-            f * e.micro.scale if e.info.reduction == "mean" else None for e, f in zip(entries, factors, strict=True)
-        ]
+        factors = [f * c for f, c in zip(whole, conversion, strict=True)]
+    first: dict[int, float | None] = {}
+    parts: dict[int, list[float]] = {}
     for entry, factor in zip(entries, factors, strict=True):
-        entry.micro.factor = factor
-    return [f * e.micro.scale for e, f in zip(entries, factors, strict=True)]
+        first.setdefault(entry.micro.batch, factor)
+        parts.setdefault(entry.micro.batch, []).append(factor or 0.0)
+    for entry in entries:
+        entry.micro.factor = first[entry.micro.batch]
+        if len(parts[entry.micro.batch]) > 1 and not entry.micro.terms:
+            entry.micro.terms = parts[entry.micro.batch]
+    return [None if e.micro.factor is None else e.micro.factor * e.micro.scale for e in entries]
 
 
 def _sum_convention(entries: list[Pending], factors: list[float], n: int) -> list[float] | None:
@@ -201,6 +205,7 @@ def measure(
     applied: torch.Tensor,
     stale: torch.Tensor | None,
     stale_coefficient: float,
+    lengths: set[int],
 ) -> None:
     """Recover the window's weights and compare the applied gradient with both references."""
     n = max(window.n, 1)
@@ -209,7 +214,7 @@ def measure(
     predicted = [e.coefficient for e in entries]
     window.predicted = list(predicted)
     solution = solve(matrix, predicted + ([stale_coefficient] if stale is not None else []), stale is not None)
-    own = own_scales(entries, n)
+    own = own_scales(entries, n, lengths | {n})
     if solution is None:
         window.unsupported = "gradients are not finite"
         return
@@ -224,7 +229,8 @@ def measure(
     window.ratio, window.cosine, window.relative_error = (_finite(x) for x in compare(matrix, equal))
     items = [e.micro.items for e in entries]
     if all(i is not None for i in items):
-        total = sum(b * float(i or 0) for b, i in zip(belongs, items, strict=True))
+        counted = {e.micro.batch: b * float(e.micro.items or 0) for b, e in zip(belongs, entries, strict=True) if b}
+        total = sum(counted.values())
         if total > 0:
             weights = [
                 b * float(i or 0) / (total * k) for b, i, k in zip(belongs, items, known, strict=True)
@@ -242,7 +248,7 @@ def fused_scale_of(optimizer: torch.optim.Optimizer) -> float | None:
     return float(value) if isinstance(value, torch.Tensor) else None
 
 
-def micro_of(info: LossInfo, file: str, line: int, seq: int, after_epoch: bool) -> Micro:
+def micro_of(info: LossInfo, file: str, line: int, seq: int, batch: int, after_epoch: bool) -> Micro:
     """The record of a backward, from what the loss told."""
     return Micro(
         file,
@@ -251,6 +257,7 @@ def micro_of(info: LossInfo, file: str, line: int, seq: int, after_epoch: bool) 
         loss=info.name,
         batch_size=info.batch_size,
         reduction=info.reduction,
+        batch=batch,
         after_epoch=after_epoch,
         terms=list(info.terms),
     )
