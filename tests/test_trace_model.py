@@ -29,7 +29,9 @@ from galint.trace.model import (
 
 def window(index: int, weights: list[float], **more: object) -> Window:
     n = len(weights)
-    micros = [Micro("train.py", 7, seq=index * 10 + i, batch=i, reduction="mean", factor=1 / n, items=8.0) for i in range(n)]
+    micros = [
+        Micro("train.py", 7, seq=index * 10 + i, batch=i, reduction="mean", factor=1 / n, items=8.0) for i in range(n)
+    ]
     good = all(abs(n * w - 1) < 1e-6 for w in weights)
     answer = Window(index, "SGD", "train.py", 9, micros=micros, w=weights, carry=0.0 if index else None)
     answer.relative_error = answer.items_error = 0.0 if good else 1.0

@@ -76,9 +76,7 @@ def never_zeroed(model: Any, optimizer: Any, data: Batches) -> None:
 
 
 def leaking_tail(model: Any, optimizer: Any, data: Batches) -> None:
-    samples = torch.utils.data.TensorDataset(
-        torch.cat([x for x, _ in data])[:80], torch.cat([y for _, y in data])[:80]
-    )
+    samples = torch.utils.data.TensorDataset(torch.cat([x for x, _ in data])[:80], torch.cat([y for _, y in data])[:80])
     loader = torch.utils.data.DataLoader(samples, batch_size=8)  # 10 batches, windows of 6: 4 are left over
     for _ in range(2):
         for i, (x, y) in enumerate(loader):
@@ -158,7 +156,9 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("loop", "weights", "ratio", "cosine", "rule", "at"), ROWS, ids=lambda v: getattr(v, "__name__", None))
+@pytest.mark.parametrize(
+    ("loop", "weights", "ratio", "cosine", "rule", "at"), ROWS, ids=lambda v: getattr(v, "__name__", None)
+)
 def test_each_mistake_shows_its_weights(
     loop: Any, weights: list[float], ratio: tuple[float, float], cosine: tuple[float, float], rule: str, at: str
 ) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from galint.trace.hooks import Hooks
-from galint.trace.keeping import KeptCheckpoint, Keeper
+from galint.trace.keeping import Keeper, KeptCheckpoint
 from galint.trace.model import Header, Record, Window, to_line
 from galint.trace.patching import Patches
 from galint.trace.recorder import Recorder, StopTracing

@@ -47,7 +47,9 @@ def run_options(function: _F) -> _F:
                 "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_plot_path, metavar="FILE",
                 help="Draw the windows to FILE: .png, .svg or one self-contained .html.",
             ),
-            click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Give up after so many seconds."),
+            click.option(
+                "--timeout", type=click.FloatRange(min=0, min_open=True), help="Give up after so many seconds."
+            ),
             click.option("--no-lint", is_flag=True, help="Do not join the verdicts to the linter's findings."),
             click.option("-v", "--verbose", is_flag=True, help="Show refuted rules with their numbers."),
             click.argument("script", nargs=-1, type=click.UNPROCESSED),
@@ -228,11 +230,17 @@ def _need_torch() -> None:
 @click.option("--device", default=None, help="cpu, cuda, cuda:1 … (default: cuda where there is one).")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option(
-    "--output", type=click.Path(file_okay=False, path_type=Path), default=Path("galint-experiment"), show_default=True,
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("galint-experiment"),
+    show_default=True,
     help="Folder for the results, the plots and the report.",
 )
 @click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_plot_path, metavar="FILE",
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=_plot_path,
+    metavar="FILE",
     help="Write this plot as well: .png, .svg or .html.",
 )
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -262,5 +270,7 @@ def experiment(
     unknown = sorted(set(only) - set(names()))
     if unknown:
         raise ConfigError(f"no run is named `{unknown[0]}`; `galint experiment --list` names them")
-    settings = Settings(quick=quick, data=data, steps=steps, only=only, device=device, seed=seed, output=output, plot=plot)
+    settings = Settings(
+        quick=quick, data=data, steps=steps, only=only, device=device, seed=seed, output=output, plot=plot
+    )
     return study(settings, output_format)

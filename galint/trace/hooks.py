@@ -90,7 +90,9 @@ class Hooks:
             return init
 
         self.patches.replace(torch.optim.Optimizer, "__init__", created)
-        self.patches.replace(torch.optim.Optimizer, "zero_grad", lambda f: _before(f, _quiet(recorder, recorder.zeroed)))
+        self.patches.replace(
+            torch.optim.Optimizer, "zero_grad", lambda f: _before(f, _quiet(recorder, recorder.zeroed))
+        )
         self.handles.append(register_optimizer_step_pre_hook(_quiet(recorder, recorder.before)))
         self.handles.append(register_optimizer_step_post_hook(_quiet(recorder, recorder.after)))
 
@@ -125,15 +127,18 @@ class Hooks:
 
     def _scaler(self) -> None:
         recorder = self.recorder
-        unscaling, updated, skipped = (_quiet(recorder, f) for f in (recorder.unscaling, recorder.updated, recorder.skipped))
+        unscaling, updated, skipped = (
+            _quiet(recorder, f) for f in (recorder.unscaling, recorder.updated, recorder.skipped)
+        )
         scaler_class = torch.amp.grad_scaler.GradScaler
 
         def scale(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def scaled(self: Any, outputs: Any) -> Any:
                 result = original(self, outputs)
-                if isinstance(result, torch.Tensor) and result.grad_fn is not None and self._scale is not None:
-                    result.grad_fn.metadata[SCALE_TAG] = self._scale.detach().clone()
+                node: Any = result.grad_fn if isinstance(result, torch.Tensor) else None
+                if node is not None and self._scale is not None:
+                    node.metadata[SCALE_TAG] = self._scale.detach().clone()
                 return result
 
             return scaled

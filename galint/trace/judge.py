@@ -139,7 +139,7 @@ def judge(trace: Trace) -> list[Verdict]:
 def _lengths(case: _Case) -> None:
     """N: what most windows have; with a tie, what the losses were divided by."""
     lengths = Counter(w.n for w in case.windows if w.n and not w.tail)
-    divided = Counter(round(1 / m.factor) for w in case.windows for m in w.micros if m.factor and 0 < m.factor <= 1)
+    divided = Counter(n for w in case.windows for n in [_divided_by(w)] * len(w.micros) if n)
     intended = divided.most_common(1)[0][0] if divided else 0
     if not lengths:
         case.n = max((w.n for w in case.windows), default=0)
@@ -222,7 +222,7 @@ def _scaling(case: _Case) -> None:
     for window in told:
         kept = [v for v in window.nw if abs(v) > WEIGHT / 10]
         level = kept[-1] if kept else 0.0
-        if agrees(window) or uniform(window) is None and not _cleared_pattern(window):
+        if agrees(window) or (uniform(window) is None and not _cleared_pattern(window)):
             continue
         if level > 1 + WEIGHT and close(level, float(window.n)):
             over.append(window)
@@ -235,7 +235,16 @@ def _scaling(case: _Case) -> None:
         place = (window.micros[-1].file, window.micros[-1].line)
         for rule in ("GA201", "GA203"):
             status = Status.CONFIRMED if rule == "GA201" else Status.CONSISTENT
-            case.say(rule, status, window, measured, f"N·w = 1; {_distance(window)}", f"{reason} the large batch's", place, over)
+            case.say(
+                rule,
+                status,
+                window,
+                measured,
+                f"N·w = 1; {_distance(window)}",
+                f"{reason} the large batch's",
+                place,
+                over,
+            )
     elif told:
         _refute(case, "GA201", "no micro-batch weighs more than 1/N", told)
         _refute(case, "GA203", "the division reaches the gradient", told)
@@ -244,7 +253,9 @@ def _scaling(case: _Case) -> None:
         times = number(1 / window.nw[-1]) if window.nw[-1] else "unknown"
         place = (window.micros[-1].file, window.micros[-1].line)
         reason = f"the loss is divided {times} times more than once by N = {window.n}"
-        case.say("GA202", Status.CONFIRMED, window, weights(window), f"N·w = 1; {_distance(window)}", reason, place, under)
+        case.say(
+            "GA202", Status.CONFIRMED, window, weights(window), f"N·w = 1; {_distance(window)}", reason, place, under
+        )
     elif told:
         _refute(case, "GA202", "no micro-batch weighs less than 1/N", told)
 
@@ -289,7 +300,13 @@ def _items(case: _Case) -> None:
     """GA206: equal weights although the losses average over different numbers of items."""
     for window in case.measured:
         items = {m.items for m in _own(window)}
-        if len(items) < 2 or None in items or window.items_error is None or window.relative_error is None or window.tail:
+        if (
+            len(items) < 2
+            or None in items
+            or window.items_error is None
+            or window.relative_error is None
+            or window.tail
+        ):
             continue
         counts = ", ".join(number(m.items) for m in _own(window)[:8])
         if window.relative_error <= RELATIVE < window.items_error:
@@ -313,7 +330,9 @@ def _unscale(case: _Case) -> None:
         status = Status.CONFIRMED if bad else Status.INCONCLUSIVE
         measured = weights(window) if window.measured else ""
         place = (early["file"], early["line"])
-        case.say("GA301", status, window, measured, f"N·w = 1; {_distance(window)}", reason, place, [w for w, _ in found])
+        case.say(
+            "GA301", status, window, measured, f"N·w = 1; {_distance(window)}", reason, place, [w for w, _ in found]
+        )
     elif [w for w in scaled if w.measured]:
         _refute(case, "GA301", "`unscale_` runs after the window's last backward", [w for w in scaled if w.measured])
 
@@ -329,9 +348,19 @@ def _clip(case: _Case) -> None:
         measured = f"clipping saw a norm of {number(clip['norm'])}, {number(clip['scale'])} times the gradient's"
         reason = "gradients are clipped before `unscale_`"
         place = (clip["file"], clip["line"])
-        case.say("GA302", Status.CONFIRMED, window, measured, "the unscaled norm", reason, place, [w for w, _ in scaled])
+        case.say(
+            "GA302", Status.CONFIRMED, window, measured, "the unscaled norm", reason, place, [w for w, _ in scaled]
+        )
     else:
-        case.say("GA302", Status.REFUTED, clipped[0], "scale 1 at the clip", "", "clipping sees unscaled gradients", windows=clipped)
+        case.say(
+            "GA302",
+            Status.REFUTED,
+            clipped[0],
+            "scale 1 at the clip",
+            "",
+            "clipping sees unscaled gradients",
+            windows=clipped,
+        )
     early = [(w, c) for w in clipped for c in w.clips if c["after"] < len(w.micros)]
     if early:
         window, clip = early[0]
@@ -342,7 +371,9 @@ def _clip(case: _Case) -> None:
         place = (clip["file"], clip["line"])
         case.say("GA303", status, window, f"{times} clips", "1 clip", reason, place, [w for w, _ in early])
     else:
-        case.say("GA303", Status.REFUTED, clipped[0], "1 clip a window", "", "clipped once, before the step", windows=clipped)
+        case.say(
+            "GA303", Status.REFUTED, clipped[0], "1 clip a window", "", "clipped once, before the step", windows=clipped
+        )
 
 
 def _scaler(case: _Case) -> None:
@@ -357,7 +388,9 @@ def _scaler(case: _Case) -> None:
         status = Status.CONFIRMED if bad or len(scales) > 1 else Status.CONSISTENT
         measured = f"scales {', '.join(number(s) for s in sorted(scales))}; {weights(window) if window.w else ''}"
         place = (update["file"], update["line"])
-        case.say("GA304", status, window, measured.rstrip("; "), "one scale a window", reason, place, [w for w, _ in found])
+        case.say(
+            "GA304", status, window, measured.rstrip("; "), "one scale a window", reason, place, [w for w, _ in found]
+        )
     elif any(m.scale != 1.0 for w in case.measured for m in w.micros):
         _refute(case, "GA304", "the loss scale does not change inside a window")
 
@@ -383,24 +416,54 @@ def _cadence(case: _Case) -> None:
         reason = f"a window of {window.n} micro-batches where N is {should}"
         status = Status.CONFIRMED if len(usual) > 1 or _divided_by(window) > 1 else Status.INCONCLUSIVE
         if not odd or window.index == 0 or window.n < case.n:
-            case.say("GA401", status, window, f"window lengths {lengths}{ratio}", f"{should} each", reason, windows=odd or divided)
+            case.say(
+                "GA401",
+                status,
+                window,
+                f"window lengths {lengths}{ratio}",
+                f"{should} each",
+                reason,
+                windows=odd or divided,
+            )
         else:
             maybe = f"{reason}; no data loader was seen, so it cannot be told whether an epoch ended in it"
-            case.say("GA402", Status.CONSISTENT, window, f"window lengths {lengths}{ratio}", f"{should} each", maybe, windows=odd)
+            case.say(
+                "GA402",
+                Status.CONSISTENT,
+                window,
+                f"window lengths {lengths}{ratio}",
+                f"{should} each",
+                maybe,
+                windows=odd,
+            )
     elif len(usual) > 1:
-        case.say("GA401", Status.REFUTED, usual[0], f"windows of {case.n}", "", "all windows have the same length", windows=usual)
+        case.say(
+            "GA401",
+            Status.REFUTED,
+            usual[0],
+            f"windows of {case.n}",
+            "",
+            "all windows have the same length",
+            windows=usual,
+        )
         if not leaked and any(w.tail or w.dropped for w in usual):
             case.say("GA402", Status.REFUTED, usual[0], "", "", "no window spans two epochs", windows=usual)
     dropped = [w for w in usual if w.dropped]
     if dropped:
         window = dropped[0]
         reason = f"{window.dropped} micro-batches at the end of an epoch are computed and thrown away"
-        case.say("GA403", Status.CONFIRMED, window, f"{window.dropped} lost", "0 lost", reason, window.dropped_at, dropped)
+        case.say(
+            "GA403", Status.CONFIRMED, window, f"{window.dropped} lost", "0 lost", reason, window.dropped_at, dropped
+        )
 
 
 def _divided_by(window: Window) -> int:
-    factors = [m.factor for m in window.micros if m.factor]
-    return round(1 / factors[-1]) if factors and 0 < factors[-1] <= 1 else 0
+    """The whole number that every loss of the window was divided by; 0 when there is none."""
+    factors = {m.factor for m in window.micros}
+    factor = next(iter(factors), None)
+    if len(factors) != 1 or not factor or not 0 < factor <= 1:
+        return 0
+    return round(1 / factor) if abs(1 / factor - round(1 / factor)) < WEIGHT else 0
 
 
 def _schedulers(case: _Case) -> None:
@@ -451,8 +514,19 @@ def _traffic(case: _Case) -> None:
     if silent:
         window = silent[0]
         place = (window.micros[-1].file, window.micros[-1].line)
-        reason = "the last backward before the step does not communicate: ranks diverge; a run with two ranks would prove it"
-        case.say("GA603", Status.CONSISTENT, window, f"{window.allreduces} all-reduces", "at least one", reason, place, silent)
+        reason = (
+            "the last backward before the step does not communicate: ranks diverge; a run with two ranks would prove it"
+        )
+        case.say(
+            "GA603",
+            Status.CONSISTENT,
+            window,
+            f"{window.allreduces} all-reduces",
+            "at least one",
+            reason,
+            place,
+            silent,
+        )
     else:
         reason = "the last backward of every window communicates"
         case.say("GA603", Status.REFUTED, wrapped[0], "", "", reason, windows=wrapped)

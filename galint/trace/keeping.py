@@ -24,9 +24,26 @@ import torch
 
 from galint.trace.patching import Patches
 
-SUFFIXES = (
-    ".bin .ckpt .distcp .h5 .index.json .joblib .msgpack .npy .npz .onnx .orbax .pdparams .pickle .pkl .pt .pth .safetensors .tar"
-).split()
+SUFFIXES = [
+    ".bin",
+    ".ckpt",
+    ".distcp",
+    ".h5",
+    ".index.json",
+    ".joblib",
+    ".msgpack",
+    ".npy",
+    ".npz",
+    ".onnx",
+    ".orbax",
+    ".pdparams",
+    ".pickle",
+    ".pkl",
+    ".pt",
+    ".pth",
+    ".safetensors",
+    ".tar",
+]
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_TRUNC | os.O_APPEND
 
 

@@ -14,21 +14,49 @@ from typing import Any
 
 import torch
 
-FUNCTIONS = (
-    "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss "
-    "gaussian_nll_loss hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss "
-    "multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss nll_loss poisson_nll_loss "
-    "smooth_l1_loss soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss"
-).split()
+FUNCTIONS = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "cross_entropy",
+    "ctc_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "margin_ranking_loss",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
 
 LOSS_TAG = "galint.loss"
 SCALE_TAG = "galint.scale"
 _MAX_DEPTH = 64
 
-_PASS = (
-    "AliasBackward CloneBackward DiagonalBackward ExpandBackward FlattenBackward NegBackward ReshapeAliasBackward "
-    "SelectBackward SqueezeBackward ToCopyBackward UnsafeViewBackward UnsqueezeBackward ViewBackward"
-).split()
+_PASS = [
+    "AliasBackward",
+    "CloneBackward",
+    "DiagonalBackward",
+    "ExpandBackward",
+    "FlattenBackward",
+    "NegBackward",
+    "ReshapeAliasBackward",
+    "SelectBackward",
+    "SqueezeBackward",
+    "ToCopyBackward",
+    "UnsafeViewBackward",
+    "UnsqueezeBackward",
+    "ViewBackward",
+]
 
 
 class Lazy:
@@ -81,7 +109,6 @@ class LossInfo:
     scale: Lazy = field(default_factory=Lazy)
     terms: list[float] = field(default_factory=list)
 
-
     def times(self, value: Any, divide: bool) -> None:
         """Note a scalar multiplication or division of the loss."""
         self.factor.times(value, divide)
@@ -122,7 +149,7 @@ def tagging(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         result = original(*args, **kwargs)
         if torch.compiler.is_compiling():
             return result
-        node = result.grad_fn if isinstance(result, torch.Tensor) and result.dim() == 0 else None
+        node: Any = result.grad_fn if isinstance(result, torch.Tensor) and result.dim() == 0 else None
         if node is not None and LOSS_TAG not in node.metadata:
             first = args[0] if args else kwargs.get("input")
             size = int(first.shape[0]) if isinstance(first, torch.Tensor) and first.dim() else None

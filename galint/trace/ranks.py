@@ -39,7 +39,13 @@ class SampleFile:
             body["stale"] = None if state.stale is None else state.stale.cpu()
             body["stale_coefficient"] = state.stale_coefficient
             # The single rank cannot explain an averaged gradient: its own weights would only mislead.
-            window.w, window.relative_error, window.items_error, window.ratio, window.cosine = [], None, None, None, None
+            window.w, window.relative_error, window.items_error, window.ratio, window.cosine = (
+                [],
+                None,
+                None,
+                None,
+                None,
+            )
         self.windows.append(body)
 
     def save(self) -> None:
@@ -95,7 +101,7 @@ def merge(output: Path, ranks: list[int]) -> tuple[Trace, list[Verdict]]:
                     "GA603",
                     Status.CONFIRMED,
                     *place,
-                    measured=f"parameters differ by {gap:.2g} (relative) between {len(ranks)} ranks after window {window.index}",
+                    measured=f"parameters of {len(ranks)} ranks differ by {gap:.2g} (relative) after window {window.index}",
                     reference="parameters are equal on all ranks",
                     reason="the step applies a gradient that was not synchronised",
                     optimizer=window.optimizer,

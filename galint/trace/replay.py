@@ -33,7 +33,15 @@ FP32, AUTOCAST, BF16 = 1e-4, 1e-2, 5e-2
 COUPLED = 1e-3
 """Mixed curvature above this part of the sample's own is coupling, not rounding."""
 
-_DROPOUTS = ("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d")
+_DROPOUTS = (
+    "dropout",
+    "alpha_dropout",
+    "feature_dropout",
+    "feature_alpha_dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+)
 FEATURES = 1024
 """Elements of a module's output that are kept for each sample, to find the first module that differs."""
 
@@ -99,7 +107,9 @@ def joined(values: list[Any], sizes: list[int]) -> Any:
             return torch.cat([v.detach() for v in values]).requires_grad_(first.requires_grad)
         if all(torch.equal(v, first) for v in values):
             return first
-        raise NotReplayable(f"a tensor of shape {tuple(first.shape)} is neither batched nor the same in all micro-batches")
+        raise NotReplayable(
+            f"a tensor of shape {tuple(first.shape)} is neither batched nor the same in all micro-batches"
+        )
     if isinstance(first, list | tuple):
         if len({len(v) for v in values}) != 1:
             raise NotReplayable("a list has another length in each micro-batch")
@@ -238,7 +248,8 @@ class Replayer:
                 before = record.cotangents[index]
                 record.cotangents[index] = grad.detach().clone() if before is None else before + grad.detach()
 
-            output.register_hook(keep)
+            register: Any = output.register_hook  # untyped in torch
+            register(keep)
 
     # --- does the loss couple samples? ---------------------------------------------------------
 
@@ -326,12 +337,20 @@ class Replayer:
         measured = f"relative error {error:.2g} between micro-batches and one batch ({counts})"
         self.outcome = {"status": "replayed", "relative_error": error, "tolerance": tolerance, "module": differing}
         if error > tolerance:
-            why = f"`{differing}` couples the samples of a batch" if differing else "a module couples the samples of a batch"
+            why = (
+                f"`{differing}` couples the samples of a batch"
+                if differing
+                else "a module couples the samples of a batch"
+            )
             known = differing is None or "Norm" in differing
             status = Status.CONFIRMED if known else Status.CONSISTENT
-            self._say("GA501", status, place, measured, f"{why}: it is the first whose output differs", state, tolerance)
+            self._say(
+                "GA501", status, place, measured, f"{why}: it is the first whose output differs", state, tolerance
+            )
         else:
-            self._say("GA501", Status.REFUTED, place, measured, "no module couples the samples of a batch", state, tolerance)
+            self._say(
+                "GA501", Status.REFUTED, place, measured, "no module couples the samples of a batch", state, tolerance
+            )
 
     def _loss_verdict(self, state: OptimizerState, place: tuple[str, int]) -> None:
         if self.coupling is None:

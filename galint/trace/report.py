@@ -71,7 +71,7 @@ def window_cells(window: Window) -> list[tuple[str, str]]:
         what = weights(window).removeprefix("N·w = ")
     good = window.measured and min(e for e in (window.relative_error, window.items_error, 9.0) if e is not None) < 1e-3
     style = "green" if good else "yellow" if window.tail or not window.measured else "red"
-    reduces = f"{window.allreduces} ({size(window.bytes)})" if window.allreduces else "0" if window.buckets else "–"
+    reduces = f"{window.allreduces} ({size(window.bytes)})" if window.allreduces else "0" if window.buckets else "-"
     tail = " (tail)" if window.tail else ""
     return [
         (f"{window.index}{tail}", ""),
@@ -79,15 +79,17 @@ def window_cells(window: Window) -> list[tuple[str, str]]:
         (where, ""),
         (str(window.n), ""),
         (what, style),
-        ("–" if window.carry is None else number(window.carry), ""),
-        ("–" if window.ratio is None else number(window.ratio), ""),
-        ("–" if window.cosine is None else f"{window.cosine:.3f}", ""),
-        ("–" if window.relative_error is None else f"{window.relative_error:.2g}", ""),
+        ("-" if window.carry is None else number(window.carry), ""),
+        ("-" if window.ratio is None else number(window.ratio), ""),
+        ("-" if window.cosine is None else f"{window.cosine:.3f}", ""),
+        ("-" if window.relative_error is None else f"{window.relative_error:.2g}", ""),
         (reduces, ""),
     ]
 
 
-def text(trace: Trace, verdicts: list[Verdict], left: list[Diagnostic], console: Console, verbose: bool = False) -> None:
+def text(
+    trace: Trace, verdicts: list[Verdict], left: list[Diagnostic], console: Console, verbose: bool = False
+) -> None:
     """Print the verdicts: what is confirmed first; what is refuted in one line unless `verbose`."""
     for status in (Status.CONFIRMED, Status.CONSISTENT, Status.INCONCLUSIVE, Status.REFUTED):
         chosen = [v for v in verdicts if v.status is status]
@@ -105,7 +107,9 @@ def text(trace: Trace, verdicts: list[Verdict], left: list[Diagnostic], console:
     for update in _severities(trace):
         console.print(Text(update, style="dim"), soft_wrap=True)
     if trace.failed:
-        console.print(Text(f"the script failed: {trace.end.get('error', 'it was killed')}", style="red"), soft_wrap=True)
+        console.print(
+            Text(f"the script failed: {trace.end.get('error', 'it was killed')}", style="red"), soft_wrap=True
+        )
     if trace.end.get("internal"):
         console.print(Text(f"the trace broke off: {trace.end['internal']}", style="red"), soft_wrap=True)
     kept = trace.end.get("kept") or []
@@ -170,7 +174,9 @@ def as_sarif(trace: Trace, verdicts: list[Verdict], left: list[Diagnostic]) -> s
     results = [_result(v) for v in verdicts]
     for d in left:
         body = _place(d.filename, d.span.row) | {"message": {"text": d.message}}
-        results.append({"ruleId": d.code, "level": str(d.severity), "properties": {"verdict": {"status": "unmeasured"}}} | body)
+        results.append(
+            {"ruleId": d.code, "level": str(d.severity), "properties": {"verdict": {"status": "unmeasured"}}} | body
+        )
     failed = [{"level": "error", "message": {"text": str(trace.end.get("error", "the script was killed"))}}]
     run = {
         "tool": {
@@ -193,9 +199,7 @@ def _place(filename: str, line: int) -> dict[str, Any]:
     path = short(filename)
     uri = f"file://{path}" if path.startswith("/") else path.replace(os.sep, "/")
     return {
-        "locations": [
-            {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": max(line, 1)}}}
-        ]
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": max(line, 1)}}}]
     }
 
 

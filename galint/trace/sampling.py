@@ -60,8 +60,9 @@ class Sampler:
         self.row: torch.Tensor | None = None
         self.recording = False
         self.dense = True
+        register: Any = torch.Tensor.register_hook  # untyped in torch
         self.handles = [
-            p.register_hook(_hook(weakref.ref(self), place, count, step)) for p, place, count, step in self.slots
+            register(p, _hook(weakref.ref(self), place, count, step)) for p, place, count, step in self.slots
         ]
 
     def begin(self) -> None:

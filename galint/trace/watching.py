@@ -46,6 +46,15 @@ class Watch:
         if Watch._active is not None:
             raise RuntimeError("another galint.trace.watch is active in this process")
         Watch._active = self
+        try:
+            self._start()
+        except BaseException:
+            self._hooks.remove()
+            Watch._active = None
+            raise
+        return self
+
+    def _start(self) -> None:
         self._hooks.install()
         for optimizer in self._only or ():
             self.recorder.state(optimizer)
@@ -54,7 +63,6 @@ class Watch:
         for module in self.model.modules() if self.model is not None else ():
             if isinstance(module, torch.nn.parallel.DistributedDataParallel):
                 self.recorder.wrappers.add(module)
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -72,11 +80,10 @@ class Watch:
         assert self.model is not None
         members = {id(p) for p in self.model.parameters()}
         for candidate in gc.get_objects():
-            try:
-                ours = isinstance(candidate, torch.optim.Optimizer)
-            except ReferenceError:  # a dead weak proxy
-                continue
-            if ours and any(id(p) in members for g in candidate.param_groups for p in g["params"]):
+            # The type itself: isinstance asks objects for `__class__`, and lazy ones answer with warnings.
+            if issubclass(type(candidate), torch.optim.Optimizer) and any(
+                id(p) in members for g in candidate.param_groups for p in g["params"]
+            ):
                 self.recorder.state(candidate)
 
     def _take(self, record: Record) -> None:
@@ -114,14 +121,19 @@ class Watch:
         measured = [w for w in self.windows if w.measured and w.n]
         if len(measured) < windows:
             reasons = {w.unsupported for w in self.windows if w.unsupported} or {"too few steps ran"}
-            raise NotTheLargeBatch(f"{len(measured)} windows were measured, {windows} are wanted: {', '.join(map(str, reasons))}")
+            raise NotTheLargeBatch(
+                f"{len(measured)} windows were measured, {windows} are wanted: {', '.join(map(str, reasons))}"
+            )
         allowed = set(allow)
         excused = {(v.optimizer, i) for v in self.verdicts if v.rule in allowed for i in v.windows}
         problems = [
-            f"{v.filename}:{v.line}: {v.rule} {v.reason} ({v.measured})" for v in self.confirmed if v.rule not in allowed
+            f"{v.filename}:{v.line}: {v.rule} {v.reason} ({v.measured})"
+            for v in self.confirmed
+            if v.rule not in allowed
         ]
         problems += [
-            f"{w.file}:{w.line}: window {w.index} of {w.optimizer}: {weights(w)}, relative error {number(w.relative_error)}"
+            f"{w.file}:{w.line}: window {w.index} of {w.optimizer}: {weights(w)}, "
+            f"relative error {number(w.relative_error)}"
             for w in measured
             if not w.tail and not agrees(w) and (w.optimizer, w.index) not in excused
         ]
