@@ -1,0 +1,451 @@
+"""What a file's code can reach, read off once: gradient operations, guard names, how names are used.
+
+These facts never accuse; they steer the abstract run (which branch leads to training, how long a loop
+stands for, which unknown integer is N).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from galint import program as p
+
+_SLOTS: dict[type, tuple[str, ...]] = {}
+_GENERIC_METHODS = frozenset(
+    "train eval step forward backward zero_grad update to cuda cpu parameters state_dict load_state_dict add get set "
+    "append extend items keys values close write log save load mean sum item size format join split copy reset".split()
+)
+_NOT_STEPPERS = re.compile(r"sched|^prof|profiler|^env|envs$|progress|pbar|timer|warmup|meter|logger", re.I)
+_NAMED_SCALERS = re.compile(r"scaler|loss_scal|grad_scal", re.I)
+LOSS_NAME = re.compile(r"loss|cost|objective|(^|_)(elbo|nll|ce|kld?)(_|$)", re.I)
+
+BACKWARD, STEP, ZERO, SYNC, SCALE, WRAP, COUNT = "backward", "step", "zero", "sync", "scale", "wrap", "count"
+GRADIENT = frozenset({BACKWARD, STEP, ZERO, SYNC, SCALE, WRAP})
+_CALL_TAGS = {
+    "zero_grad": ZERO,
+    "unscale_": SYNC,
+    "clip_grad_norm_": SYNC,
+    "clip_grad_value_": SYNC,
+    "clip_grad_norm": SYNC,
+    "no_sync": SYNC,
+    "no_backward_sync": SYNC,
+    "set_requires_gradient_sync": SYNC,
+    "accumulate": SYNC,
+    "DistributedDataParallel": WRAP,
+    "DDP": WRAP,
+    "FullyShardedDataParallel": WRAP,
+    "FSDP": WRAP,
+    "fully_shard": WRAP,
+    "GradScaler": WRAP,
+    "Accelerator": WRAP,
+    "convert_sync_batchnorm": WRAP,
+    "initialize": WRAP,
+}
+
+
+def children(node: object) -> Iterator[p.Node]:
+    """The nodes directly below `node`."""
+    cls = type(node)
+    slots = _SLOTS.get(cls)
+    if slots is None:
+        names = [s for c in cls.__mro__ for s in getattr(c, "__slots__", ()) if s != "span"]
+        slots = _SLOTS[cls] = tuple(names)
+    for slot in slots:
+        value = getattr(node, slot)
+        if isinstance(value, p.Node):
+            yield value
+        elif isinstance(value, tuple):
+            for item in value:
+                if isinstance(item, p.Node):
+                    yield item
+
+
+def terminal(node: p.Expr | None) -> str:
+    """The last name in an expression: `args.accum` → `accum`, `cfg["accum"]` → `accum`."""
+    if isinstance(node, p.Name):
+        return node.id
+    if isinstance(node, p.Attr):
+        return node.name
+    if isinstance(node, p.Subscript):
+        if isinstance(node.index, p.Const) and isinstance(node.index.value, str):
+            return node.index.value
+        return terminal(node.value)
+    if isinstance(node, p.Call):
+        inner = terminal(node.func)
+        if inner in {"int", "max", "min", "round", "float", "abs"} and node.args:
+            return next((t for a in node.args if (t := terminal(a.value))), inner)
+        return inner
+    return ""
+
+
+def path_terminal(path: str) -> str:
+    """The last name in a path's spelling."""
+    names = re.findall(r"[A-Za-z_]\w*", path)
+    return names[-1] if names else ""
+
+
+def bails(body: p.Body) -> bool:
+    """True when a block always leaves: raise, return, continue, break or exit at its end."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, p.Raise | p.Return | p.Continue | p.Break):
+        return True
+    if isinstance(last, p.ExprStmt) and isinstance(last.value, p.Call):
+        return terminal(last.value.func) in {"exit", "_exit", "quit", "abort"}
+    if isinstance(last, p.If):
+        return bool(last.orelse) and bails(last.body) and bails(last.orelse)
+    return False
+
+
+class Static:
+    """Facts of one program (and of the project files it imports, when given)."""
+
+    def __init__(self, bodies: Iterable[p.Body]) -> None:
+        self.functions: dict[str, list[p.FunctionDef]] = defaultdict(list)
+        self.classes: dict[str, list[p.ClassDef]] = defaultdict(list)
+        self.method_of: dict[p.FunctionDef, p.ClassDef] = {}
+        self.uses: dict[str, set[str]] = defaultdict(set)
+        self.called_with: dict[str, set[str]] = defaultdict(set)
+        self.window_names: set[str] = set()
+        self.guard_names: set[str] = set()
+        self._own: dict[p.Node, tuple[frozenset[str], frozenset[tuple[str, bool]]]] = {}
+        self._reach: dict[p.Node, frozenset[str]] = {}
+        self._callees: dict[tuple[str, bool], tuple[p.FunctionDef, ...]] = {}
+        self._function_tags: dict[p.FunctionDef, frozenset[str]] = {}
+        self.bodies = list(bodies)
+        for body in self.bodies:
+            for stmt in body:
+                self._index(stmt, None)
+        self._fixpoint()
+        self._find_window_names()
+
+    # --- index ---------------------------------------------------------------------------------
+
+    def _index(self, node: p.Node, owner: p.ClassDef | None) -> None:
+        if isinstance(node, p.FunctionDef):
+            self.functions[node.name].append(node)
+            if owner is not None:
+                self.method_of[node] = owner
+            for child in children(node):
+                self._index(child, None)
+            return
+        if isinstance(node, p.ClassDef):
+            self.classes[node.name].append(node)
+            for child in children(node):
+                self._index(child, node)
+            return
+        if isinstance(node, p.Call):
+            if isinstance(node.func, p.Attr):
+                name = terminal(node.func.value)
+                if name:
+                    self.uses[name].add(node.func.name)
+                    if node.args:
+                        self.called_with[name].add(node.func.name)
+            elif isinstance(node.func, p.Name):
+                self.uses[node.func.id].add("()")
+        for child in children(node):
+            self._index(child, owner if isinstance(node, p.If | p.Try | p.With) else None)
+
+    # --- reachability --------------------------------------------------------------------------
+
+    def _own_tags(self, node: p.Node) -> tuple[frozenset[str], frozenset[tuple[str, bool]]]:
+        """Tags of the subtree itself, and the (name, through self) of what it calls."""
+        known = self._own.get(node)
+        if known is not None:
+            return known
+        tags: set[str] = set()
+        calls: set[tuple[str, bool]] = set()
+        if isinstance(node, p.Call):
+            self._call_tags(node, tags, calls)
+        elif isinstance(node, p.AugAssign):
+            name = terminal(node.target)
+            if node.op in {"/", "*"} and LOSS_NAME.search(name):
+                tags.add(SCALE)
+            if isinstance(node.target, p.Attr) and node.target.name == "grad":
+                tags.add(SCALE)
+        elif isinstance(node, p.Assign):
+            self._assign_tags(node, tags)
+        for child in children(node):
+            if isinstance(child, p.FunctionDef | p.ClassDef):
+                continue
+            if isinstance(node, p.FunctionDef) and child in node.decorators:
+                continue
+            below = self._own_tags(child)
+            tags |= below[0]
+            calls |= below[1]
+        result = (frozenset(tags), frozenset(calls))
+        self._own[node] = result
+        return result
+
+    def _call_tags(self, node: p.Call, tags: set[str], calls: set[tuple[str, bool]]) -> None:
+        func = node.func
+        name = terminal(func)
+        if isinstance(func, p.Attr):
+            receiver = terminal(func.value)
+            if name in {"backward", "manual_backward"}:
+                tags.add(BACKWARD)
+            elif name == "step" and not _NOT_STEPPERS.search(receiver) and receiver != "":
+                tags.add(STEP)
+            elif name == "step" and receiver == "":
+                tags.add(STEP)
+            through_self = isinstance(func.value, p.Name) and func.value.id in {"self", "cls"}
+            through_self = through_self or (isinstance(func.value, p.Call) and terminal(func.value.func) == "super")
+            calls.add((name, through_self))
+        elif isinstance(func, p.Name):
+            calls.add((name, True))
+        if name in _CALL_TAGS:
+            tags.add(_CALL_TAGS[name])
+        if _NAMED_SCALERS.search(name) and len(node.args) >= 2:
+            spelled = " ".join(p.text(a.value) for a in node.args[:3])
+            if re.search(r"optim", spelled, re.I):
+                tags |= {BACKWARD, STEP}
+        for arg in node.args:  # a function handed over is a function that may be called
+            if isinstance(arg.value, p.Name) and arg.value.id in self.functions:
+                calls.add((arg.value.id, True))
+
+    def _assign_tags(self, node: p.Assign, tags: set[str]) -> None:
+        for target in node.targets:
+            name = terminal(target)
+            if isinstance(target, p.Attr) and name in {"grad", "require_backward_grad_sync"}:
+                tags.add(SYNC)
+            if LOSS_NAME.search(name) and any(
+                isinstance(n, p.BinOp) and n.op in {"/", "*"} for n in self.walk(node.value)
+            ):
+                tags.add(SCALE)
+
+    def walk(self, node: p.Node) -> Iterator[p.Node]:
+        """`node` and everything below it, nested functions included."""
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            yield top
+            stack.extend(children(top))
+
+    def callees(self, call: tuple[str, bool]) -> tuple[p.FunctionDef, ...]:
+        """The functions of the file that a call by this name may run."""
+        known = self._callees.get(call)
+        if known is not None:
+            return known
+        name, direct = call
+        found: list[p.FunctionDef] = []
+        for func in self.functions.get(name, ()):
+            is_method = func in self.method_of
+            if direct or (is_method and name not in _GENERIC_METHODS) or (not is_method and name not in _GENERIC_METHODS):
+                found.append(func)
+            elif is_method and name in {"train", "step", "update", "forward"} and not self._is_module(self.method_of[func]):
+                found.append(func)
+        for cls in self.classes.get(name, ()):
+            if direct:
+                found += [f for f in cls.body if isinstance(f, p.FunctionDef) and f.name == "__init__"]
+        if name in {"__call__"}:
+            found += [f for f in self.functions.get("__call__", ())]
+        self._callees[call] = tuple(found)
+        return self._callees[call]
+
+    @staticmethod
+    def _is_module(cls: p.ClassDef) -> bool:
+        return any(terminal(b.value) in {"Module", "LightningModule", "Optimizer"} for b in cls.bases)
+
+    def _fixpoint(self) -> None:
+        everything = [f for group in self.functions.values() for f in group]
+        own: dict[p.FunctionDef, tuple[frozenset[str], frozenset[tuple[str, bool]]]] = {}
+        for func in everything:
+            tags: set[str] = set()
+            calls: set[tuple[str, bool]] = set()
+            for stmt in func.body:
+                if isinstance(stmt, p.FunctionDef | p.ClassDef):
+                    continue
+                below = self._own_tags(stmt)
+                tags |= below[0]
+                calls |= below[1]
+            own[func] = (frozenset(tags), frozenset(calls))
+            self._function_tags[func] = own[func][0]
+        callers: dict[p.FunctionDef, list[p.FunctionDef]] = defaultdict(list)
+        for func in everything:
+            for call in own[func][1]:
+                for callee in self.callees(call):
+                    callers[callee].append(func)
+        work = list(everything)
+        while work:
+            callee = work.pop()
+            for func in callers[callee]:
+                merged = self._function_tags[func] | self._function_tags[callee]
+                if merged != self._function_tags[func]:
+                    self._function_tags[func] = merged
+                    work.append(func)
+
+    def tags(self, node: p.Node) -> frozenset[str]:
+        """The gradient operations that running `node` can reach, through the file's functions too."""
+        known = self._reach.get(node)
+        if known is not None:
+            return known
+        if isinstance(node, p.FunctionDef):
+            result = self._function_tags.get(node, frozenset())
+        elif isinstance(node, p.ClassDef):
+            result = frozenset()
+        else:
+            tags, calls = self._own_tags(node)
+            merged = set(tags)
+            for call in calls:
+                for callee in self.callees(call):
+                    merged |= self._function_tags[callee]
+            result = frozenset(merged)
+        self._reach[node] = result
+        return result
+
+    def body_tags(self, body: p.Body) -> frozenset[str]:
+        """The union of `tags` over a block."""
+        out: frozenset[str] = frozenset()
+        for stmt in body:
+            out |= self.tags(stmt)
+        return out
+
+    def calls_in(self, node: p.Node) -> frozenset[tuple[str, bool]]:
+        """The (name, direct) of the calls inside a node."""
+        if isinstance(node, p.FunctionDef):
+            out: frozenset[tuple[str, bool]] = frozenset()
+            for stmt in node.body:
+                if not isinstance(stmt, p.FunctionDef | p.ClassDef):
+                    out |= self._own_tags(stmt)[1]
+            return out
+        return self._own_tags(node)[1]
+
+    # --- N by use ------------------------------------------------------------------------------
+
+    def _find_window_names(self) -> None:
+        guards: list[p.Expr] = []
+        for body in self.bodies:
+            self._collect_guards(body, guards)
+        names: set[str] = set()
+        for test in guards:
+            self._divisors(test, names)
+        assigns: dict[str, list[p.Expr]] = defaultdict(list)
+        for body in self.bodies:
+            for stmt in body:
+                for node in self.walk(stmt):
+                    if isinstance(node, p.Assign):
+                        for target in node.targets:
+                            assigns[terminal(target)].append(node.value)
+                    elif isinstance(node, p.FunctionDef):
+                        for inner in self.walk(node):
+                            if isinstance(inner, p.Return) and inner.value is not None:
+                                assigns[node.name].append(inner.value)
+                    elif isinstance(node, p.Arg) and node.keyword:
+                        assigns[node.keyword].append(node.value)
+        seen: set[str] = set()
+        work = [n for t in guards for n in self._names(t)]
+        while work:
+            name = work.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            for value in assigns.get(name, ()):
+                before = len(names)
+                self._divisors(value, names)
+                if len(names) > before or isinstance(value, p.Compare | p.BoolOp | p.Unary):
+                    work += self._names(value)
+        self.guard_names = seen
+        self.window_names = names
+
+    def _collect_guards(self, body: p.Body, out: list[p.Expr]) -> None:
+        for index, stmt in enumerate(body):
+            if isinstance(stmt, p.FunctionDef | p.ClassDef):
+                self._collect_guards(stmt.body, out)
+            elif isinstance(stmt, p.If):
+                inside = self.body_tags(stmt.body) | self.body_tags(stmt.orelse)
+                if inside & {STEP, ZERO} or (bails(stmt.body) and STEP in self.body_tags(body[index + 1 :])):
+                    if not (BACKWARD in inside and STEP in inside and any(isinstance(s, p.For | p.While) for s in stmt.body)):
+                        out.append(stmt.test)
+                self._collect_guards(stmt.body, out)
+                self._collect_guards(stmt.orelse, out)
+            elif isinstance(stmt, p.For | p.While):
+                inside = self.body_tags(stmt.body)
+                if BACKWARD in inside and STEP not in inside:
+                    out.append(stmt.iter if isinstance(stmt, p.For) else stmt.test)
+                self._collect_guards(stmt.body, out)
+                self._collect_guards(stmt.orelse, out)
+            elif isinstance(stmt, p.With):
+                self._collect_guards(stmt.body, out)
+            elif isinstance(stmt, p.Try):
+                for block in (stmt.body, stmt.orelse, stmt.final, *(h.body for h in stmt.handlers)):
+                    self._collect_guards(block, out)
+            elif isinstance(stmt, p.Match):
+                if STEP in self.tags(stmt):
+                    out.append(stmt.subject)
+                for case in stmt.cases:
+                    self._collect_guards(case.body, out)
+            else:
+                for node in self.walk(stmt):
+                    if isinstance(node, p.Arg) and node.keyword in {"update_grad", "should_step", "do_step", "step_now"}:
+                        out.append(node.value)
+
+    def _names(self, expr: p.Expr) -> list[str]:
+        return [t for n in self.walk(expr) if isinstance(n, p.Name | p.Attr | p.Call) and (t := terminal(n))]
+
+    def _divisors(self, expr: p.Expr, out: set[str]) -> None:
+        for node in self.walk(expr):
+            if isinstance(node, p.BinOp) and node.op == "%":
+                out.add(terminal(node.right))
+            elif isinstance(node, p.Compare) and set(node.ops) & {"==", ">=", ">", "<", "<=", "!="}:
+                for side in (node.left, *node.comparators):
+                    out.add(terminal(side))
+                    if isinstance(side, p.BinOp) and side.op in {"-", "+"}:
+                        out.add(terminal(side.left))
+                        out.add(terminal(side.right))
+            elif isinstance(node, p.Call) and terminal(node.func) == "range":
+                for arg in node.args:
+                    out.add(terminal(arg.value))
+        out.discard("")
+
+    # --- what a name is ------------------------------------------------------------------------
+
+    def kind_of(self, name: str) -> str:
+        """The kind a bare name suggests: by the methods called on it first, by its spelling last."""
+        return kind_by_use(name, self.uses.get(name, set()), self.called_with.get(name, set()))
+
+
+_OPTIMIZER = re.compile(r"(^|_)(opt|optim|optimizer)(s?$|_|\d)|optimizer", re.I)
+_NOT_OPTIMIZER = re.compile(
+    r"optimizer?s?_?(step|config|cfg|name|type|class|cls|args|kwargs|params|groups?|state|lr|wrapper_cfg|idx|index|dict)"
+    r"|(^|_)opts?$(?<!opt)|num_|n_opt|optimized|optimize_|^opts$|hyper",
+    re.I,
+)
+_SCHEDULER = re.compile(r"sched", re.I)
+_MODULE = re.compile(
+    r"^(_?model|_?net|network|.*_model|.*_net|model_.*|net[A-Z_].*|generator|discriminator|critic|encoder|decoder|"
+    r"actor|policy|backbone|student|teacher|unet|vae|transformer|gpt|bert|[GD]|net[GD]|ddp_model|unwrapped_model)$"
+)
+_NOT_MODULE = re.compile(r"(cfg|config|name|path|dir|args|type|dim|size|id|kwargs|dict|state|file|params?)$", re.I)
+_LOADER = re.compile(r"loader|(^|_)dl($|_)|data_?iter|batches$|dataset", re.I)
+_CRITERION = re.compile(r"criterion|loss_?(fn|func|function|fct|module|layer)|objective|(^|_)crit$", re.I)
+
+
+def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
+    """Kind of a thing called `name` whose methods `uses` are called (`called_with`: with arguments)."""
+    if name in {"self", "cls", "torch", "nn", "dist", "np", "os"}:
+        return ""
+    if "unscale_" in uses or re.search(r"(^|_)scaler$|grad_?scaler|^amp_scaler|loss_scaler$", name, re.I):
+        return "scaler"
+    if _SCHEDULER.search(name) and not re.search(r"type|name|args|cfg|config|step|kwargs", name, re.I):
+        return "scheduler"
+    if re.fullmatch(r"(self\.)?_?accelerator", name):
+        return "accelerator"
+    if re.fullmatch(r"_?fabric", name):
+        return "fabric"
+    if "backward" in called_with and "step" in uses and not uses & {"zero_grad"} - {"zero_grad"} and not _OPTIMIZER.search(name):
+        return "engine"
+    if ("zero_grad" in uses and "step" in uses) or (_OPTIMIZER.search(name) and not _NOT_OPTIMIZER.search(name)):
+        return "optimizer"
+    if uses & {"parameters", "named_parameters", "no_sync", "load_state_dict", "train", "eval", "state_dict", "modules"}:
+        if not _NOT_MODULE.search(name) and not re.search(r"trainer|ema|sampler|loader", name, re.I):
+            return "module"
+    if _CRITERION.search(name):
+        return "criterion"
+    if _MODULE.match(name) and not _NOT_MODULE.search(name):
+        return "module"
+    if _LOADER.search(name):
+        return "loader"
+    return ""

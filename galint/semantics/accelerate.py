@@ -1,0 +1,177 @@
+"""Hugging Face Accelerate: `accumulate`, `backward`, prepared objects.
+
+Documented behaviour (Accelerate's guide "Performing gradient accumulation"): `backward` divides the loss by
+`gradient_accumulation_steps`; inside `accumulate` a prepared optimizer's `step` and `zero_grad`, and a prepared
+scheduler's `step`, act only on the synchronising micro-batch; the end of a prepared loader synchronises.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from galint.ledger import ONE, Coefficient
+from galint.run.evaluate import invert
+from galint.run.site import Site
+from galint.run.values import FALSE, NONE, TRUE, Context, Lit, Mapping, Module, Opaque, Optimizer, Seq, Tensor, Value
+from galint.semantics.types import Meaning
+
+if TYPE_CHECKING:
+    from galint.run.calls import Calls
+
+
+def _make(m: Calls, s: Site) -> Value | None:
+    out = Opaque("accelerator", "accelerator")
+    steps = s.kwargs.get("gradient_accumulation_steps")
+    plugin = s.kwargs.get("gradient_accumulation_plugin")
+    if isinstance(plugin, Opaque) and "num_steps" in plugin.items:
+        steps = plugin.items["num_steps"]
+        out.items["__plugin__"] = plugin
+    out.items["__steps__"] = steps if steps is not None else Lit(1)
+    out.items["__made__"] = Lit(s.text)
+    out.attrs["sync_gradients"] = TRUE
+    out.items["__count__"] = Lit(0)
+    if steps is None and "**" in s.kwargs:
+        out.items["__steps__"] = Opaque("gradient_accumulation_steps")
+    return out
+
+
+def _plugin(m: Calls, s: Site) -> Value | None:
+    out = Opaque("plugin", "plugin")
+    steps = s.arg(0, "num_steps")
+    if steps is not None:
+        out.items["num_steps"] = steps
+    return out
+
+
+def steps_of(m: Calls, accelerator: Opaque) -> Lit:
+    """The accelerator's N; an accelerator handed in from elsewhere has an unknown N."""
+    steps = accelerator.items.get("__steps__")
+    if steps is None:
+        steps = accelerator.attrs.get("gradient_accumulation_steps") or Opaque(f"{accelerator.path}.gradient_accumulation_steps")
+        accelerator.items["__steps__"] = steps
+    return m.demand(steps, "window") or Lit(1)
+
+
+def enter(m: Calls, context: Context) -> None:
+    """Entering `accumulate`: the counter advances and `sync_gradients` is decided."""
+    accelerator = context.target
+    if not isinstance(accelerator, Opaque):
+        return
+    count = accelerator.items.get("__count__")
+    steps = steps_of(m, accelerator)
+    number = (int(count.value) if isinstance(count, Lit) and count.is_number else 0) + 1
+    last = _loader_ends(m)
+    sync = number % max(int(steps.value), 1) == 0
+    if last and not sync:
+        sync, number = True, 0
+    elif last:
+        number = 0
+    accelerator.items["__count__"] = Lit(number)
+    accelerator.attrs["sync_gradients"] = TRUE if sync else FALSE
+    m.event("accumulate", context.span, accelerator.path, sync=sync, last=last, n=int(steps.value), args=context.data.get("models", []))
+
+
+def _loader_ends(m: Calls) -> bool:
+    return bool(m.loops) and m.loops[-1].last
+
+
+def _accumulate(m: Calls, s: Site) -> Value | None:
+    if not isinstance(s.receiver, Opaque):
+        return None
+    return Context("accumulate", s.receiver, s.span, {"models": list(s.args), "keys": frozenset()})
+
+
+def _backward(m: Calls, s: Site) -> Value | None:
+    """`accelerator.backward(loss)` divides by the accelerator's own N."""
+    if not isinstance(s.receiver, Opaque) or not s.args:
+        return None
+    steps = s.receiver.items.get("__steps__")
+    factor = ONE
+    if steps is None and not s.receiver.items.get("__count__") and not _accumulates(m, s.receiver):
+        value = None
+    else:
+        value = steps_of(m, s.receiver)
+    if value is not None and value.value:
+        factor = Coefficient(Fraction(1) / Fraction(value.value))
+    loss = s.args[0]
+    if not isinstance(loss, Tensor):
+        from galint.semantics.tensors import _as_loss
+
+        found = m.tensors_in(loss)
+        loss = found[0] if found else _as_loss(m, loss)
+    if value is not None:
+        loss = loss.map(lambda c: c, value.keys | frozenset({"accelerate"}))
+    m.backward(loss, s.span, factor, "accelerator")
+    return NONE
+
+
+def _accumulates(m: Calls, accelerator: Opaque) -> bool:
+    return any("accumulate" in uses for name, uses in m.static.uses.items() if name.endswith("accelerator"))
+
+
+def _prepare(m: Calls, s: Site) -> Value | None:
+    out: list[Value] = []
+    for value in s.args:
+        if isinstance(value, Optimizer) and isinstance(s.receiver, Opaque):
+            value.accelerated = s.receiver
+        elif isinstance(value, Opaque) and value.kind == "scheduler" and isinstance(s.receiver, Opaque):
+            value.items["__prepared__"] = s.receiver
+        out.append(value)
+    if s.star:
+        return None
+    return out[0] if len(out) == 1 else Seq(out, "tuple")
+
+
+def _unwrap(m: Calls, s: Site) -> Value | None:
+    return s.arg(0, "model")
+
+
+def _no_sync(m: Calls, s: Site) -> Value | None:
+    return Context("no_sync", s.arg(0, "model"), s.span)
+
+
+def _set_steps(m: Calls, s: Site) -> Value | None:
+    return None
+
+
+def _autocast(m: Calls, s: Site) -> Value | None:
+    return Context("null", None, s.span)
+
+
+def attr(m: Calls, accelerator: Opaque, name: str) -> Value | None:
+    """Attributes of an accelerator that steer a loop."""
+    if name == "sync_gradients":
+        if name not in accelerator.attrs:
+            accelerator.attrs[name] = TRUE
+        value = accelerator.attrs[name]
+        steps = steps_of(m, accelerator)
+        return Lit(m.truth(value), steps.keys, (("gradient_accumulation_steps", int(steps.value)),))
+    if name in {"gradient_accumulation_steps", "num_steps"}:
+        return steps_of(m, accelerator)
+    if name in {"is_main_process", "is_local_main_process"}:
+        return Opaque(f"{accelerator.path}.{name}", role="rank")
+    return None
+
+
+FUNCTIONS: dict[str, Meaning] = {
+    "accelerate.Accelerator": _make,
+    "accelerate.accelerator.Accelerator": _make,
+    "accelerate.utils.GradientAccumulationPlugin": _plugin,
+    "*.GradientAccumulationPlugin": _plugin,
+    "*.Accelerator": _make,
+}
+
+METHODS: dict[tuple[str, str], Meaning] = {
+    ("accelerator", "accumulate"): _accumulate,
+    ("accelerator", "backward"): _backward,
+    ("accelerator", "prepare"): _prepare,
+    ("accelerator", "prepare_model"): _prepare,
+    ("accelerator", "prepare_optimizer"): _prepare,
+    ("accelerator", "prepare_scheduler"): _prepare,
+    ("accelerator", "prepare_data_loader"): _prepare,
+    ("accelerator", "unwrap_model"): _unwrap,
+    ("accelerator", "no_sync"): _no_sync,
+    ("accelerator", "autocast"): _autocast,
+}
+_ = (Mapping, Module, invert)

@@ -1,0 +1,53 @@
+"""Gradient clipping: `torch.nn.utils.clip_grad_norm_`, `clip_grad_value_` and their relatives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from galint.run.site import Site
+from galint.run.values import NONE, Lit, Opaque, Optimizer, Value
+from galint.semantics.types import Meaning
+
+if TYPE_CHECKING:
+    from galint.run.calls import Calls
+
+
+def _clip(m: Calls, s: Site) -> Value | None:
+    values = s.all_args()
+    modules = frozenset().union(*(m.modules_in(v) for v in values)) if values else frozenset()
+    optimizer = next((v for v in values if isinstance(v, Optimizer)), None)
+    m.clip(modules if optimizer is None else frozenset(), s.span, s.text, optimizer)
+    return Opaque("grad_norm", data=True, born=m.token())
+
+
+def _method(m: Calls, s: Site) -> Value | None:
+    """`model.clip_grad_norm_(…)` (FSDP), `optimizer.clip_grad_norm(…)`."""
+    receiver = s.receiver
+    if isinstance(receiver, Optimizer):
+        m.clip(frozenset(), s.span, s.text, receiver)
+    elif isinstance(receiver, Opaque) and receiver.kind in {"accelerator", "fabric"}:
+        sync = receiver.attrs.get("sync_gradients")
+        if receiver.kind == "accelerator" and isinstance(sync, Lit) and sync.value is False:
+            m.event("clip_in_window", s.span, s.text)
+            m.clip(frozenset(), s.span, s.text)
+            return Opaque("grad_norm", data=True, born=m.token())
+        # Accelerate and Fabric unscale before they clip.
+        for key, held in m.optimizers.items():
+            ledger = m.ledger(held)
+            for entry in ledger.pending:
+                entry.scaled = False
+            _ = key
+        m.clip(frozenset(), s.span, s.text)
+    else:
+        m.clip(receiver.modules if isinstance(receiver, Opaque) else frozenset(), s.span, s.text)
+    return Opaque("grad_norm", data=True, born=m.token())
+
+
+FUNCTIONS: dict[str, Meaning] = {
+    f"*.{name}": _clip
+    for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradient", "clip_grad_value", "dispatch_clip_grad")
+}
+METHODS: dict[tuple[str, str], Meaning] = {
+    ("*", name): _method for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradients")
+}
+_ = (NONE, Lit)

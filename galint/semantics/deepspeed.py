@@ -1,0 +1,101 @@
+"""DeepSpeed: the engine divides by its own N and its `step` acts at its own boundaries.
+
+See the DeepSpeed documentation, "Training API": gradient accumulation is automatic, `backward` averages over
+`gradient_accumulation_steps`, `step` is a no-op inside the window, and clearing is the engine's business.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from galint.ledger import Coefficient
+from galint.run.site import Site
+from galint.run.values import NONE, Lit, Module, Opaque, Optimizer, Seq, Tensor, Value
+from galint.semantics.types import Meaning
+
+if TYPE_CHECKING:
+    from galint.run.calls import Calls
+
+
+def _initialize(m: Calls, s: Site) -> Value | None:
+    engine = Opaque("engine", "engine")
+    model = s.kwargs.get("model") or s.arg(1)
+    if isinstance(model, Module):
+        engine.modules = model.modules
+    optimizer = m.make_optimizer("engine.optimizer", engine.modules)
+    optimizer.engine = engine
+    given = s.kwargs.get("optimizer")
+    if isinstance(given, Optimizer):
+        given.engine = engine
+    engine.attrs["optimizer"] = optimizer
+    return Seq([engine, optimizer, Opaque("loader", "loader"), Opaque("lr_scheduler", "scheduler")], "tuple")
+
+
+def _parts(m: Calls, engine: Opaque) -> tuple[Optimizer, int]:
+    optimizer = engine.attrs.get("optimizer")
+    if not isinstance(optimizer, Optimizer):
+        optimizer = m.make_optimizer(f"{engine.path}.optimizer", engine.modules)
+        optimizer.engine = engine
+        engine.attrs["optimizer"] = optimizer
+    return optimizer, m.scenario.window
+
+
+def _backward(m: Calls, s: Site) -> Value | None:
+    if not isinstance(s.receiver, Opaque) or not s.args:
+        return None
+    optimizer, n = _parts(m, s.receiver)
+    m.ledger(optimizer)
+    loss = s.args[0]
+    if not isinstance(loss, Tensor):
+        from galint.semantics.tensors import _as_loss
+
+        found = m.tensors_in(loss)
+        loss = found[0] if found else _as_loss(m, loss)
+    m.backward(loss.map(lambda c: c, frozenset({"deepspeed"})), s.span, Coefficient(Fraction(1, n)), "engine")
+    count = s.receiver.items.get("__count__")
+    s.receiver.items["__count__"] = Lit((int(count.value) if isinstance(count, Lit) else 0) + 1)
+    return NONE
+
+
+def _step(m: Calls, s: Site) -> Value | None:
+    if not isinstance(s.receiver, Opaque):
+        return None
+    optimizer, n = _parts(m, s.receiver)
+    count = s.receiver.items.get("__count__")
+    if isinstance(count, Lit) and int(count.value) % n == 0 and count.value:
+        m.step(optimizer, s.span)
+        m.clear([optimizer], frozenset(), s.span, "engine.step()")
+    return NONE
+
+
+def _boundary(m: Calls, s: Site) -> Value | None:
+    if not isinstance(s.receiver, Opaque):
+        return None
+    _, n = _parts(m, s.receiver)
+    count = s.receiver.items.get("__count__")
+    number = int(count.value) if isinstance(count, Lit) else 0
+    return Lit((number + 1) % n == 0 or number % n == 0, moduli=(("gradient_accumulation_steps", n),))
+
+
+def _forward(m: Calls, s: Site) -> Value | None:
+    if not isinstance(s.receiver, Opaque):
+        return None
+    values = s.all_args()
+    out = m.tensor(f"{s.receiver.path}(…)", max((m.born_of(v) for v in values), default=0), s.receiver.modules)
+    return out
+
+
+def _nothing(m: Calls, s: Site) -> Value | None:
+    return NONE
+
+
+FUNCTIONS: dict[str, Meaning] = {"deepspeed.initialize": _initialize}
+METHODS: dict[tuple[str, str], Meaning] = {
+    ("engine", "backward"): _backward,
+    ("engine", "step"): _step,
+    ("engine", "()"): _forward,
+    ("engine", "forward"): _forward,
+    ("engine", "zero_grad"): _nothing,
+    ("engine", "is_gradient_accumulation_boundary"): _boundary,
+}

@@ -1,0 +1,62 @@
+"""Lightning Fabric: `backward` does not scale the loss, `no_backward_sync(enabled=)` switches synchronisation.
+
+See the Fabric documentation, "Efficient gradient accumulation".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from galint.run.site import Site
+from galint.run.values import NONE, Context, Lit, Module, Opaque, Seq, Tensor, Value
+from galint.semantics.types import Meaning
+
+if TYPE_CHECKING:
+    from galint.run.calls import Calls
+
+
+def _make(m: Calls, s: Site) -> Value | None:
+    return Opaque("fabric", "fabric")
+
+
+def _setup(m: Calls, s: Site) -> Value | None:
+    out: list[Value] = []
+    for value in s.args:
+        if isinstance(value, Module) and not value.wrap:
+            value.wrap = "fabric"
+            value.made = s.span
+        out.append(value)
+    if not out or s.star:
+        return None
+    return out[0] if len(out) == 1 else Seq(out, "tuple")
+
+
+def _backward(m: Calls, s: Site) -> Value | None:
+    if not s.args:
+        return None
+    loss = s.args[0]
+    if not isinstance(loss, Tensor):
+        from galint.semantics.tensors import _as_loss
+
+        found = m.tensors_in(loss)
+        loss = found[0] if found else _as_loss(m, loss)
+    m.backward(loss, s.span, name="fabric")
+    return NONE
+
+
+def _no_sync(m: Calls, s: Site) -> Value | None:
+    enabled = s.arg(1, "enabled")
+    truth = True if enabled is None else m.truth(enabled)
+    return Context("no_sync" if truth is not False else "null", s.arg(0, "module"), s.span)
+
+
+FUNCTIONS: dict[str, Meaning] = {"lightning.Fabric": _make, "lightning.fabric.Fabric": _make, "lightning_fabric.Fabric": _make, "*.Fabric": _make}
+METHODS: dict[tuple[str, str], Meaning] = {
+    ("fabric", "setup"): _setup,
+    ("fabric", "setup_module"): _setup,
+    ("fabric", "setup_optimizers"): _setup,
+    ("fabric", "setup_dataloaders"): _setup,
+    ("fabric", "backward"): _backward,
+    ("fabric", "no_backward_sync"): _no_sync,
+}
+_ = Lit

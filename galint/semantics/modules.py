@@ -1,0 +1,189 @@
+"""`torch.nn` modules: construction, parameters, the forward, training mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from galint.run.site import Site
+from galint.run.static import path_terminal
+from galint.run.values import NONE, Instance, Lit, Module, Opaque, Seq, Tensor, Value
+from galint.semantics.types import Meaning
+
+if TYPE_CHECKING:
+    from galint.run.calls import Calls
+
+
+def _forward(m: Calls, s: Site) -> Value | None:
+    """Calling a module: the output descends from its parameters; DDP reads its flag here."""
+    module = s.receiver
+    if not isinstance(module, Module | Instance):
+        return None
+    values = s.all_args()
+    born = max((m.born_of(v) for v in values), default=0)
+    tensors = [t for v in values for t in m.tensors_in(v)]
+    out = m.tensor(f"{module.path}(…)", born)
+    out.modules |= module.modules
+    for tensor in tensors:
+        if tensor.grad:
+            out.modules |= tensor.modules
+            out.synced = {**tensor.synced, **out.synced}
+            out.bypassed |= tensor.bypassed
+        out.hidden |= tensor.hidden
+    out.hidden |= m._settings([v for v in values if not (isinstance(v, Opaque) and v.data)])
+    if isinstance(module, Module) and out.grad:
+        _note_sync(m, module, out)
+        m.event("forward", s.span, module.path)
+    return out
+
+
+def _note_sync(m: Calls, module: Module, out: Tensor) -> None:
+    wrappers = [w for w in m.result.modules.values() if isinstance(w, Module) and w.wrap in {"ddp", "fsdp", "fsdp2", "apex-ddp"}]
+    for wrapper in wrappers:
+        if wrapper is module:
+            out.synced[wrapper.ident] = wrapper.sync and not _under_no_sync(m, wrapper)
+        elif wrapper.inner is module:
+            out.bypassed |= {wrapper.ident}
+        elif _inside(wrapper, module):
+            out.synced.setdefault(wrapper.ident, wrapper.sync and not _under_no_sync(m, wrapper))
+
+
+def _inside(wrapper: Module, outer: Module) -> bool:
+    """True when `outer` holds `wrapper` as a part."""
+    return wrapper.ident in outer.modules and wrapper is not outer
+
+
+def _under_no_sync(m: Calls, module: Module) -> bool:
+    return any(c.kind == "no_sync" and (c.target is None or _same(c.target, module)) for c in m.contexts)
+
+
+def _same(target: Value, module: Module) -> bool:
+    return isinstance(target, Module) and (target is module or target.inner is module or module.inner is target)
+
+
+def _parameters(m: Calls, s: Site) -> Value | None:
+    if isinstance(s.receiver, Module | Instance | Opaque) and not s.receiver.data:
+        return Opaque(f"{s.receiver.path}.{s.name}()", "params", modules=s.receiver.modules)
+    return None
+
+
+def _train(m: Calls, s: Site) -> Value | None:
+    if isinstance(s.receiver, Module):
+        flag = s.flag(0, "mode")
+        s.receiver.training = s.name == "train" and flag is not False
+        m.event("mode", s.span, s.receiver.path, training=s.receiver.training)
+        return s.receiver
+    return None
+
+
+def _same_module(m: Calls, s: Site) -> Value | None:
+    return s.receiver
+
+
+def _zero_grad(m: Calls, s: Site) -> Value | None:
+    """`Module.zero_grad()` clears every parameter of the module."""
+    if isinstance(s.receiver, Module | Instance):
+        m.clear(None, s.receiver.modules, s.span, s.text)
+        return NONE
+    return None
+
+
+def _make(m: Calls, s: Site) -> Value | None:
+    """A torch.nn layer or container: a module made of the modules it was given."""
+    module = m.make_module(f"#{m.tick()}")
+    module.made = s.span
+    parts: list[Value] = []
+    for value in s.all_args():
+        parts += value.elts if isinstance(value, Seq) else [value]
+    for part in parts:
+        if isinstance(part, Module):
+            m.ancestors[part.ident] = m.ancestors[part.ident] | {module.ident}
+            module.modules |= part.modules
+    module.items["__made__"] = Lit(s.name)
+    return module
+
+
+def _same_thing(m: Calls, s: Site) -> Value | None:
+    """torch.compile, convert_sync_batchnorm and the like give the module back."""
+    value = s.arg(0, "model") or s.arg(0, "module")
+    if isinstance(value, Module):
+        if s.name.endswith("convert_sync_batchnorm"):
+            m.event("sync_batchnorm", s.span, value.path)
+        return value
+    return value
+
+
+def _deepcopy(m: Calls, s: Site) -> Value | None:
+    value = s.arg(0)
+    if isinstance(value, Module):
+        return m.make_module(f"copy of {value.path}")
+    return value
+
+
+def _apex_initialize(m: Calls, s: Site) -> Value | None:
+    """`amp.initialize(model, optimizer)` gives both back."""
+    values = [v for v in (s.arg(0, "models"), s.arg(1, "optimizers")) if v is not None]
+    return values[0] if len(values) == 1 else Seq(values, "tuple")
+
+
+def _named_model(m: Calls, s: Site) -> Value | None:
+    """A model of a zoo: `torchvision.models.resnet50(…)`, `timm.create_model(…)`, `X.from_pretrained(…)`."""
+    module = m.make_module(f"#{m.tick()}")
+    module.made = s.span
+    module.items["__made__"] = Lit(s.name)
+    first = s.arg(0, "model_name")
+    if isinstance(first, Lit) and isinstance(first.value, str):
+        module.items["__zoo__"] = first
+    return module
+
+
+def _functional_call(m: Calls, s: Site) -> Value | None:
+    module = s.arg(0)
+    if isinstance(module, Module):
+        return _forward(m, Site("forward", s.args[1:], s.kwargs, s.node, s.frame, module))
+    return None
+
+
+def guess(name: str) -> Meaning | None:
+    """Layers of torch.nn and models of the zoos."""
+    root, _, rest = name.partition(".")
+    last = path_terminal(name)
+    if root == "torch" and f".{rest}".startswith(".nn.") and last[:1].isupper() and "functional" not in rest and "init" not in rest:
+        return _make
+    if root in {"torchvision", "timm", "segmentation_models_pytorch", "smp", "torch_geometric", "monai", "efficientnet_pytorch"}:
+        if "models" in rest or "create_model" in rest or ".nets" in rest or last[:1].isupper() and root != "torchvision":
+            return _named_model if "transforms" not in rest and "data" not in rest and "Loss" not in last and "loss" not in rest else None
+    if last == "from_pretrained" and any(w in name for w in ("Model", "Bert", "GPT", "LM", "T5", "For", "UNet", "Vae", "CLIP", "Roberta")):
+        return None if any(w in name for w in ("Token", "Config", "Processor", "Scheduler", "Feature")) else _named_model
+    return None
+
+
+FUNCTIONS: dict[str, Meaning] = {
+    "torch.compile": _same_thing,
+    "torch.jit.script": _same_thing,
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": _same_thing,
+    "torch.nn.modules.batchnorm.SyncBatchNorm.convert_sync_batchnorm": _same_thing,
+    "*.convert_sync_batchnorm": _same_thing,
+    "*.convert_syncbn_model": _same_thing,
+    "copy.deepcopy": _deepcopy,
+    "apex.amp.initialize": _apex_initialize,
+    "*.initialize_amp": _apex_initialize,
+    "torch.func.functional_call": _functional_call,
+    "torch.nn.utils.stateless.functional_call": _functional_call,
+}
+
+METHODS: dict[tuple[str, str], Meaning] = {
+    ("module", "forward"): _forward,
+    ("module", "()"): _forward,
+    ("module", "parameters"): _parameters,
+    ("module", "named_parameters"): _parameters,
+    ("opaque", "parameters"): _parameters,
+    ("opaque", "named_parameters"): _parameters,
+    ("instance", "parameters"): _parameters,
+    ("module", "train"): _train,
+    ("module", "eval"): _train,
+    ("module", "zero_grad"): _zero_grad,
+    **{
+        ("module", name): _same_module
+        for name in "to cuda cpu half float double bfloat16 requires_grad_ apply compile type".split()
+    },
+}

@@ -1,0 +1,145 @@
+"""`torch.optim`: construction, `step`, `zero_grad`, schedulers.
+
+`Optimizer.zero_grad` sets every managed gradient to None (or zero); `step` applies `.grad` as it stands and
+does not clear it: see the PyTorch documentation of `torch.optim.Optimizer`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from galint import program as p
+from galint.run.site import Site
+from galint.run.static import path_terminal
+from galint.run.values import NONE, Function, Lit, Opaque, Optimizer, Seq, Tensor, Value
+from galint.semantics.types import Meaning
+
+if TYPE_CHECKING:
+    from galint.run.calls import Calls
+
+_CLASS = re.compile(
+    r"^(\w*(Adam|AdamW|SGD|RMSprop|Adagrad|Adadelta|Lion|LAMB|Lamb|LARS|Lars|Sophia\w*|Adafactor|Muon|NovoGrad|RAdam|Ranger|"
+    r"AdaBelief|Prodigy|Shampoo|ASGD|Rprop|NAdam|Adamax)\w*|\w*Optimizer|\w*Optim)$"
+)
+
+
+def _make(m: Calls, s: Site) -> Value | None:
+    modules = frozenset().union(*(m.modules_in(v) for v in s.all_args())) if s.all_args() else frozenset()
+    inner = next((v for v in s.all_args() if isinstance(v, Optimizer)), None)
+    if inner is not None:  # a wrapper around an optimizer acts on the same gradients
+        return inner
+    optimizer = m.make_optimizer(f"#{m.tick()}", modules, known=s.name.startswith("torch.optim."))
+    optimizer.made = s.span
+    optimizer.made_keys = m._settings(s.all_args()) | frozenset(
+        k for v in s.kwargs.values() if isinstance(v, Lit) for k in v.keys
+    )
+    optimizer.made_text = s.text
+    optimizer.items["__class__"] = Lit(path_terminal(s.name))
+    lr = s.kwargs.get("lr") or s.arg(1)
+    if isinstance(lr, Opaque):
+        optimizer.made_keys |= frozenset(_leaves(lr))
+    return optimizer
+
+
+def _leaves(value: Value) -> list[str]:
+    if isinstance(value, Opaque):
+        if value.deferred is not None:
+            return [x for part in value.deferred[1:] for x in _leaves(part)]
+        return [value.path]
+    return list(value.keys) if isinstance(value, Lit) else []
+
+
+def _step(m: Calls, s: Site) -> Value | None:
+    """`optimizer.step()`; with a closure the closure runs first, as LBFGS and Lightning do."""
+    target = s.receiver
+    if not isinstance(target, Optimizer):
+        return None
+    closure = s.arg(0, "closure")
+    if isinstance(closure, Function):
+        m.call_value(closure, [], {}, s.node, s.frame)
+        m.result.facts["closure"] = True
+    if target.accelerated is not None:
+        accelerator = target.accelerated
+        if m.truth(accelerator.attrs.get("sync_gradients", Lit(True))) is False:
+            m.event("inert", s.span, target.path, what="step")
+            return NONE
+    m.step(target, s.span)
+    return NONE
+
+
+def _zero_grad(m: Calls, s: Site) -> Value | None:
+    target = s.receiver
+    if not isinstance(target, Optimizer):
+        return None
+    if target.engine is not None:
+        return NONE
+    if target.accelerated is not None and m.truth(target.accelerated.attrs.get("sync_gradients", Lit(True))) is False:
+        m.event("inert", s.span, target.path, what="zero_grad")
+        return NONE
+    m.clear([target], target.modules, s.span, s.text)
+    return NONE
+
+
+def _scheduler_step(m: Calls, s: Site) -> Value | None:
+    receiver = s.receiver
+    data: dict[str, object] = {}
+    if isinstance(receiver, Opaque):
+        data = {"prepared": bool(receiver.items.get("__prepared__")), "class": receiver.items.get("__class__"), "args": len(s.args)}
+        if receiver.items.get("__prepared__"):
+            accelerator = receiver.items["__prepared__"]
+            if isinstance(accelerator, Opaque) and m.truth(accelerator.attrs.get("sync_gradients", Lit(True))) is False:
+                return NONE
+    m.event("scheduler", s.span, s.text, **data)
+    return NONE
+
+
+def _make_scheduler(m: Calls, s: Site) -> Value | None:
+    out = Opaque(f"#{m.tick()}", "scheduler")
+    out.items["__class__"] = Lit(path_terminal(s.name))
+    return out
+
+
+def _list_step(m: Calls, s: Site) -> Value | None:
+    return None
+
+
+def _bare_step(m: Calls, s: Site) -> Value | None:
+    """`x.step(loss, optimizer)`: an unseen helper that may step."""
+    return None
+
+
+def _add_param_group(m: Calls, s: Site) -> Value | None:
+    if isinstance(s.receiver, Optimizer):
+        s.receiver.modules |= frozenset().union(*(m.modules_in(v) for v in s.all_args()))
+    return NONE
+
+
+def guess(name: str) -> Meaning | None:
+    """Optimizer and scheduler classes by their usual names."""
+    last = name.rpartition(".")[2]
+    if "lr_scheduler" in name or re.search(r"Scheduler$|LR$|^get_\w*schedule\w*$", last):
+        return _make_scheduler
+    if name.startswith("torch.optim.") and last[:1].isupper():
+        return _make
+    if _CLASS.match(last) and last[:1].isupper() and not name.startswith(("builtins.", "tensorflow", "tf.", "keras")):
+        return _make
+    return None
+
+
+def _params_clear(m: Calls, s: Site) -> Value | None:
+    if isinstance(s.receiver, Seq):
+        return None
+    return None
+
+
+FUNCTIONS: dict[str, Meaning] = {}
+
+METHODS: dict[tuple[str, str], Meaning] = {
+    ("optimizer", "step"): _step,
+    ("optimizer", "zero_grad"): _zero_grad,
+    ("optimizer", "add_param_group"): _add_param_group,
+    ("scheduler", "step"): _scheduler_step,
+    ("scheduler", "step_update"): _scheduler_step,
+}
+_ = (p, Tensor)
