@@ -85,9 +85,17 @@ def _override(diagnostic: Diagnostic, config: Config) -> Diagnostic:
 
 
 def run(
-    paths: Sequence[str], resolver: Resolver, *, jobs: int | None = None, progress: Progress | None = None
+    paths: Sequence[str],
+    resolver: Resolver,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    cached: bool = False,
 ) -> Outcome:
-    """Lint every file that `paths` mean. Raises ConfigError; files that cannot be read become problems."""
+    """Lint every file that `paths` mean. Raises ConfigError; files that cannot be read become problems.
+
+    With `cached`, results are taken from and stored in each project's cache folder.
+    """
     outcome = Outcome()
     work: list[Target] = []
     size = 0
@@ -102,12 +110,18 @@ def run(
             outcome.problems.append(str(error))
             continue
         outcome.report.files += 1
-        if may_matter(data):
-            size += len(data)
-            work.append(target)
+        if not may_matter(data):
+            continue
+        if cached and (known := _cached(target, data)) is not None:
+            known.files = 0
+            outcome.report.extend(known)
+            continue
+        size += len(data)
+        work.append(target)
     count = jobs if jobs is not None else min(os.cpu_count() or 1, _MAX_JOBS)
     pooled = len(work) > 1 and count > 1 and (size >= _POOL_FROM_BYTES if jobs is None else True)
-    results = _pooled(work, count) if pooled else map(_lint_target, work)
+    lint_one = _lint_and_store if cached else _lint_target
+    results = _pooled(lint_one, work, count) if pooled else map(lint_one, work)
     _collect(results, len(work), outcome, progress)
     return outcome
 
@@ -156,10 +170,32 @@ def _order(diagnostic: Diagnostic) -> tuple[object, ...]:
     return (diagnostic.filename, diagnostic.cell or 0, diagnostic.span, diagnostic.code, diagnostic.message)
 
 
-def _pooled(work: list[Target], jobs: int) -> Iterable[Report | str]:
+def _lint_and_store(target: Target) -> Report | str:
+    """As `_lint_target`, and the result goes to the cache."""
+    from galint.cache import Cache
+
+    try:
+        data = read_bytes(target.path, target.filename)
+        report = lint_bytes(data, target.filename, target.config, target.path, target.root)
+    except SourceError as error:
+        return str(error)
+    cache = Cache(cache_folder(target.config, target.root))
+    cache.put(cache.key(data, target.filename, target.path, target.root, target.config), report)
+    return report
+
+
+def _cached(target: Target, data: bytes) -> Report | None:
+    from galint.cache import Cache
+
+    cache = Cache(cache_folder(target.config, target.root))
+    return cache.get(cache.key(data, target.filename, target.path, target.root, target.config))
+
+
+def _pooled(lint_one: Callable[[Target], Report | str], work: list[Target], jobs: int) -> Iterable[Report | str]:
+    import galint.engine  # noqa: F401  # loaded once here, the forked workers share it
     from galint.pool import run_pool
 
-    return run_pool(_lint_target, work, jobs)
+    return run_pool(lint_one, work, jobs)
 
 
 def cache_folder(config: Config, folder: Path) -> Path:

@@ -68,7 +68,8 @@ def _round(work: Callable[[Target], _R], waiting: list[Target], lost: list[Targe
         _kill(executor)
         raise
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
+        # Waiting ends its threads, so that a next round may fork again; what still runs was killed above.
+        executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _kill(executor: ProcessPoolExecutor) -> None:

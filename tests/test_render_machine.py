@@ -115,7 +115,10 @@ def test_json_has_the_promised_shape() -> None:
     assert out["summary"] == {
         "files": 12, "loops": 3, "understood": 2,
         "not_understood": [
-            {"filename": "pkg/wide.py", "location": {"row": 7, "column": 1}, "reason": "the optimizer goes into `train_one`"}
+            {
+                "filename": "pkg/wide.py", "location": {"row": 7, "column": 1},
+                "reason": "the optimizer goes into `train_one`",
+            }
         ],
     }  # fmt: skip
     first, second, third = out["diagnostics"]

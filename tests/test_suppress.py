@@ -61,7 +61,8 @@ def test_a_comment_on_a_header_does_not_cover_the_body() -> None:
 
 
 def test_an_own_line_covers_the_whole_next_statement() -> None:
-    text = "# galint: ignore[GA201] -- why\n\n# more\nfor x in y:\n    if x:\n        x.backward()\n    z()\nx.backward()\n"
+    text = "# galint: ignore[GA201] -- why\n\n# more\n"
+    text += "for x in y:\n    if x:\n        x.backward()\n    z()\nx.backward()\n"
     assert left(text, ("GA201", 4), ("GA201", 6), ("GA201", 7), ("GA201", 8)) == [("GA201", 8)]
 
 

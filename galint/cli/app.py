@@ -7,12 +7,15 @@ from importlib import import_module
 import click
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "check": ("galint.cli.check", "Lint files and folders (the default command)."),
-    "explain": ("galint.cli.explain", "Show what each training loop does, micro-batch by micro-batch."),
-    "rule": ("galint.cli.rule", "Show a rule's page."),
-    "clean": ("galint.cli.clean", "Remove the result cache."),
+    "check": ("galint.cli.check:command", "Lint files and folders (the default command)."),
+    "explain": ("galint.cli.explain:command", "Show what each training loop does, micro-batch by micro-batch."),
+    "rule": ("galint.cli.rule:command", "Show a rule's page."),
+    "clean": ("galint.cli.clean:command", "Remove the result cache."),
+    "trace": ("galint.trace.command:trace", "Run a training script and measure what each step applies."),
+    "replay": ("galint.trace.command:replay", "Run one window again, as it is and as the large batch."),
+    "experiment": ("galint.trace.command:experiment", "Measure what a fault costs on a small model."),
 }
-"""Command → the module that holds its click command under the name `command`, and its line in `--help`."""
+"""Command → where its click command is (module:name), and its line in `--help`."""
 
 
 class LazyGroup(click.Group):
@@ -32,7 +35,8 @@ class LazyGroup(click.Group):
         """Import a command's module and return it."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(COMMANDS[cmd_name][0]).command
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)
         return command
 

@@ -89,7 +89,7 @@ def command(
         return 0
     if show_files:
         return _show_files(names, resolver, output_file)
-    outcome = _run(names, stdin_filename, resolver, jobs, quiet)
+    outcome = _run(names, stdin_filename, resolver, jobs, quiet, not no_cache)
     if verbose:
         _tell(outcome)
     for problem in sorted(outcome.problems):
@@ -116,13 +116,15 @@ def _config_of(name: str, resolver: Resolver) -> Config:
     return resolver.for_folder(path) if path.is_dir() else resolver.for_file(path)
 
 
-def _run(names: list[str], stdin_filename: str | None, resolver: Resolver, jobs: int | None, quiet: bool) -> Outcome:
+def _run(
+    names: list[str], stdin_filename: str | None, resolver: Resolver, jobs: int | None, quiet: bool, cached: bool
+) -> Outcome:
     if names == ["-"]:
         return run_text(sys.stdin.buffer.read(), stdin_filename or "stdin.py", resolver)
     if stdin_filename is not None:
         raise ConfigError("--stdin-filename needs `-` as the only path")
     with Progress(not quiet) as progress:
-        return run(names, resolver, jobs=jobs, progress=progress)
+        return run(names, resolver, jobs=jobs, progress=progress, cached=cached)
 
 
 def _rendered(outcome: Outcome, output_format: str, statistics: bool, quiet: bool, file: Path | None) -> str:

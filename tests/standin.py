@@ -1,0 +1,34 @@
+"""`python standin.py ARGS` is `galint ARGS` with an engine that sleeps, dies or finds on demand."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import types
+
+from galint.config import Config
+from galint.diagnostic import Diagnostic, Report
+from galint.registry import RULES
+from galint.source import Source, Span
+
+
+def lint(source: Source, config: Config, root: object = None) -> Report:
+    """One GA101 a file; `# sleep` waits a minute, `# die` kills the process."""
+    if "# sleep" in source.text:
+        time.sleep(60)
+    if "# die" in source.text:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rule = next(rule for rule in RULES if rule.code == "GA101")
+    found = Diagnostic(rule.code, rule.name, rule.severity, "it is bad", source.filename, Span(1, 0, 1, 5))
+    return Report([found], 1, 1, 1, followed=[])
+
+
+if __name__ == "__main__":
+    engine = types.ModuleType("galint.engine")
+    engine.lint = lint  # type: ignore[attr-defined]
+    sys.modules["galint.engine"] = engine
+    from galint.cli import main
+
+    main(sys.argv[1:])
