@@ -22,6 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("run",),
     ("semantics",),
     ("run.calls",),
+    ("run.explore",),
     ("checks",),
     ("fixes",),
     ("engine",),
