@@ -15,6 +15,7 @@ F = torch.nn.functional
 nn = torch.nn
 
 from galint.trace import NotTheLargeBatch, Status, Watch, watch  # noqa: E402
+from galint.trace.pytest_plugin import galint_watch  # noqa: E402, F401  (the entry point gives it to other projects)
 
 N = 4
 
@@ -510,7 +511,7 @@ def test_only_one_watch_is_active() -> None:
         pass
 
 
-def test_the_fixture_watches_until_the_test_ends(galint_watch: Any) -> None:
+def test_the_fixture_watches_until_the_test_ends(galint_watch: Any) -> None:  # noqa: F811
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     t = galint_watch(model, optimizer)

@@ -82,6 +82,27 @@ def main(argv: list[str]) -> int:
     if replayer is not None:
         replayer.install(patches, recorder)
     end: dict[str, Any] = {"how": "finished"}
+
+    def finish() -> None:
+        if replayer is not None:
+            for verdict in replayer.verdicts:
+                stream(verdict)
+            end["replay"] = replayer.outcome
+        end.update(internal=recorder.internal, kept=keeper.redirected[:20], events=recorder.events)
+        stream.end(**end)
+        if samples is not None:
+            samples.save()
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+    def swallowed(times: int) -> None:
+        if times >= SWALLOWED:
+            end["how"] = "stopped"
+            keeper.stop()
+            finish()
+            os._exit(0)
+
+    recorder.on_swallowed = swallowed
     try:
         _run(argv[1:], bool(options.get("module")))
     except StopTracing:
@@ -102,16 +123,7 @@ def main(argv: list[str]) -> int:
         keeper.stop()
         hooks.remove()
         patches.undo()
-    if replayer is not None:
-        for verdict in replayer.verdicts:
-            stream(verdict)
-        end["replay"] = replayer.outcome
-    end.update(internal=recorder.internal, kept=keeper.redirected[:20], events=recorder.events)
-    stream.end(**end)
-    if samples is not None:
-        samples.save()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    finish()
     if end["how"] == "stopped":
         # Threads, worker processes and collectives of a run that was cut short need not end by themselves.
         os._exit(0)

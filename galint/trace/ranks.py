@@ -101,7 +101,7 @@ def merge(output: Path, ranks: list[int]) -> tuple[Trace, list[Verdict]]:
                     "GA603",
                     Status.CONFIRMED,
                     *place,
-                    measured=f"parameters of {len(ranks)} ranks differ by {gap:.2g} (relative) after window {window.index}",
+                    measured=f"parameters of {len(ranks)} ranks differ by {gap:.2g} after window {window.index}",
                     reference="parameters are equal on all ranks",
                     reason="the step applies a gradient that was not synchronised",
                     optimizer=window.optimizer,

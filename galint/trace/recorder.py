@@ -71,6 +71,9 @@ class Recorder:
         self.seq = 0
         self.events = 0
         self.stopped = False
+        self.swallowed = 0
+        self.on_swallowed: Callable[[int], None] | None = None
+        """Called when the script goes on after StopTracing, with how often it has."""
         self.internal: str | None = None
         self.applied: dict[int, set[str]] = {}
         self.in_scaler_step = False
@@ -340,6 +343,9 @@ class Recorder:
     def after(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
         """Global post-step hook: the window ends."""
         if self.stopped:
+            self.swallowed += 1
+            if self.on_swallowed is not None:
+                self.on_swallowed(self.swallowed)
             raise StopTracing
         state = None if self.internal else self.state(optimizer)
         if state is None:
