@@ -21,18 +21,14 @@ SUFFIXES = (".py", ".ipynb")
 
 GRADIENT_WORDS = (b"backward", b"accum", b"zero_grad", b"training_step")
 """A file with none of these has no loop that galint could speak about."""
+STEP_WORDS = (
+    b".step", b"step(", b"Trainer", b".accumulate(", b"accumulate_grad", b"gradient_accumulation", b"accum_iter", b"update_grad",
+)  # fmt: skip
+"""… it also needs one of these, by which a gradient gets applied (or a trainer is told to do so) …"""
 FRAMEWORK_WORDS = (
-    b"torch",
-    b"lightning",
-    b"accelerat",
-    b"deepspeed",
-    b"transformers",
-    b"fabric",
-    b"apex",
-    b"timm",
-    b".step(",
-)
-"""… and it also needs one of these (`.step(` for loops whose imports come through a project's own module)."""
+    b"torch", b"lightning", b"accelerat", b"deepspeed", b"transformers", b"fabric", b"apex", b"timm", b".step(",
+)  # fmt: skip
+"""… and one of these (`.step(` for loops whose imports come through a project's own module)."""
 
 _PROJECT_MARKS = ("pyproject.toml", "galint.toml", ".git", ".hg", "setup.py", "setup.cfg")
 
@@ -48,8 +44,8 @@ class Target:
 
 
 def may_matter(data: bytes) -> bool:
-    """False when the bytes hold no gradient word or no framework word: such a file is never parsed."""
-    return any(word in data for word in GRADIENT_WORDS) and any(word in data for word in FRAMEWORK_WORDS)
+    """False when the bytes lack a gradient, a step or a framework word: such a file is never parsed."""
+    return all(any(word in data for word in words) for words in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
 
 
 def find(paths: Sequence[str], resolver: Resolver, cwd: Path | None = None) -> Iterator[Target | SourceError]:

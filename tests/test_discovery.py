@@ -174,7 +174,7 @@ def test_any_pattern_compiles(pattern: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "import torch\nloss.backward()\n",
+        "import torch\nloss.backward()\nopt.step()\n",
         "import lightning as L\nL.Trainer(accumulate_grad_batches=4)\n",
         "from accelerate import Accelerator\nwith accelerator.accumulate(m): pass\n",
         "from .common import *\ndef f():\n    loss.backward()\n    opt.step()\n",
@@ -185,6 +185,6 @@ def test_training_code_passes_the_filter(text: str) -> None:
     assert may_matter(text.encode())
 
 
-@pytest.mark.parametrize("text", ["", "import os\n", "import torch\nx = torch.zeros(3)\n", "def backward(): pass\n"])
+@pytest.mark.parametrize("text", ["", "import os\n", "import torch\nx = torch.zeros(3)\n", "def backward(): pass\n", "import torch\nloss.backward()\n"])
 def test_other_files_never_reach_the_parser(text: str) -> None:
     assert not may_matter(text.encode())

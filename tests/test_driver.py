@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 STANDIN = [sys.executable, str(Path(__file__).parent / "standin.py")]
-CODE = "import torch\nloss.backward()\n"
+CODE = "import torch\nloss.backward()\noptimizer.step()\n"
 
 
 def galint(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -61,7 +61,7 @@ def test_the_order_does_not_depend_on_the_workers(tmp_path: Path, jobs: str) -> 
 
 
 def test_a_killed_worker_costs_its_own_file_only(tmp_path: Path) -> None:
-    files(tmp_path, 20, deadly="# die\n")
+    files(tmp_path, 20, deadly="# standin: die\n")
     done = galint(tmp_path, "--jobs", "2", "--output-format", "concise", "--no-cache")
     assert done.returncode == 2
     assert done.stderr == "galint: deadly.py: the worker process that analysed it was killed\n"
@@ -71,7 +71,7 @@ def test_a_killed_worker_costs_its_own_file_only(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_when_galint_ends_no_worker_stays(tmp_path: Path, number: signal.Signals) -> None:
-    files(tmp_path, 0, a="# sleep\n", b="# sleep\n", c="# sleep\n")
+    files(tmp_path, 0, a="# standin: sleep\n", b="# standin: sleep\n", c="# standin: sleep\n")
     with subprocess.Popen(
         [*STANDIN, "--jobs", "2", "--no-cache"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -87,7 +87,7 @@ def test_when_galint_ends_no_worker_stays(tmp_path: Path, number: signal.Signals
 
 
 def test_ctrl_c_ends_a_serial_run_too(tmp_path: Path) -> None:
-    files(tmp_path, 0, a="# sleep\n")
+    files(tmp_path, 0, a="# standin: sleep\n")
     with subprocess.Popen(
         [*STANDIN, "--no-cache"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
