@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from galint.trace.model import Status, read  # noqa: E402
+from galint.trace.model import Status, read
 
 RUN = """
 import sys
