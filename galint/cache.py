@@ -64,11 +64,12 @@ class Cache:
 
     def _prepare(self) -> None:
         """Mark the folder as a cache (for `galint clean`, backups and git), and prune it now and then."""
-        tag = self._folder / "CACHEDIR.TAG"
-        if not tag.exists():
+        if not is_cache(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
-            tag.write_text(_TAG)
+            if any(self._folder.iterdir()):  # a hostile or mistaken `cache-dir`: never write among foreign files
+                raise NotADirectoryError(self._folder)
             (self._folder / ".gitignore").write_text("*\n")
+            (self._folder / "CACHEDIR.TAG").write_text(_TAG)
         stamp = self._folder / _PRUNED
         now = time.time()
         if stamp.exists() and now - stamp.stat().st_mtime < _KEPT_SECONDS / 30:
@@ -77,6 +78,14 @@ class Cache:
         for file in self._folder.glob("??/*"):
             if now - file.stat().st_mtime > _KEPT_SECONDS:
                 file.unlink(missing_ok=True)
+
+
+def is_cache(folder: Path) -> bool:
+    """Whether galint made this folder: then it may write to it and remove it."""
+    try:
+        return (folder / "CACHEDIR.TAG").read_text("utf-8", "replace") == _TAG
+    except OSError:
+        return False
 
 
 def _state(path: Path) -> str:

@@ -109,3 +109,11 @@ def test_entries_hold_plain_json(cache: Cache, tmp_path: Path) -> None:
     stored(cache, replace(report(), files=1, followed=[]))
     (file,) = (tmp_path / "cache").glob("??/*.json")
     assert set(json.loads(file.read_bytes())) == {"loops", "understood", "diagnostics", "not_understood", "followed"}
+
+
+def test_nothing_is_written_among_foreign_files(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("x")
+    (tmp_path / ".gitignore").write_text("mine\n")
+    stored(Cache(tmp_path), replace(report(), files=1, followed=[]))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".gitignore", "precious.txt"]
+    assert (tmp_path / ".gitignore").read_text() == "mine\n"

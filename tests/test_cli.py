@@ -380,17 +380,18 @@ def test_rule_speaks_json(run: Run) -> None:
 
 
 def test_clean_removes_only_a_real_cache(run: Run) -> None:
+    from galint.cache import Cache
+
     assert run("clean") == Result(0, "", "")
     cache = Path(".galint_cache")
     cache.mkdir()
-    (cache / "precious").write_text("x")
+    (cache / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n# by another tool\n")
     assert run("clean").code == 2 and cache.exists()
-    (cache / "CACHEDIR.TAG").write_text("")
+    (cache / "CACHEDIR.TAG").unlink()
+    Cache(cache).put("00" * 32, Report(followed=[]))
     assert run("clean").code == 0 and not cache.exists()
-    other = Path("elsewhere")
-    other.mkdir()
-    (other / "CACHEDIR.TAG").write_text("")
-    assert run("clean", "--cache-dir", "elsewhere").code == 0 and not other.exists()
+    Cache(Path("elsewhere")).put("00" * 32, Report(followed=[]))
+    assert run("clean", "--cache-dir", "elsewhere").code == 0 and not Path("elsewhere").exists()
 
 
 # --- completeness ------------------------------------------------------------------------------

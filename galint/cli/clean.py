@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from galint.cache import is_cache
 from galint.cli.options import config_options, overrides
 from galint.cli.output import warn
 from galint.config.loading import Resolver, show
@@ -28,8 +29,11 @@ def command(paths: tuple[str, ...], cache_dir: str | None, config: tuple[str, ..
         cache = cache_folder(resolver.for_folder(folder.resolve()), folder.resolve())
         if not cache.is_dir():
             continue
-        if not (cache / "CACHEDIR.TAG").is_file():
-            raise ConfigError(f"{show(cache)}: is not a galint cache (no CACHEDIR.TAG); nothing was removed")
-        shutil.rmtree(cache)
+        if not is_cache(cache):
+            raise ConfigError(f"{show(cache)}: is not a cache of galint; nothing was removed")
+        try:
+            shutil.rmtree(cache)
+        except OSError as error:
+            raise ConfigError(f"{show(cache)}: cannot be removed ({error.strerror or error})") from None
         warn(f"removed {show(cache)}")
     return 0
