@@ -111,6 +111,8 @@ class Mark:
     detail: str = ""
     owner: str = ""
     """What did it: the spelling of the optimizer, module or scaler."""
+    where: tuple[tuple[Span, int, int], ...] = ()
+    """(loop header, run serial, iteration) of the loops running at that moment, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)

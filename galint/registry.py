@@ -21,4 +21,5 @@ RULES: tuple[Rule, ...] = (
     Rule("GA403", "dropped-tail-window", _N, _SOME, "the partial last window of an epoch is computed and thrown away"),
     Rule("GA501", "batchnorm-small-micro-batch", _W, _NEVER, "BatchNorm statistics come from the micro-batch"),
     Rule("GA601", "ddp-without-no-sync", _W, _SOME, "gradients are all-reduced on every micro-batch"),
+    Rule("GA602", "no-sync-without-forward", _W, _SOME, "`no_sync` wraps only the backward, so it is inert"),
 )

@@ -392,7 +392,10 @@ class Execute(Evaluate):
             moduli = getattr(value.items["__moduli__"], "moduli", ())
         keys = value.keys if isinstance(value, Lit) else frozenset()
         body = stmt.body if truth else stmt.orelse
+        if STEP in tags and moduli and self.loops:
+            self.event("guard", stmt.span, p.text(stmt.test), taken=truth, moduli=moduli, keys=keys, steps=STEP in body_tags)
         if not body:
+            leaves = leaves and not isinstance(stmt.body[-1], p.Break | p.Raise)
             residual = Guard(stmt.span, p.text(stmt.test), moduli, keys, True) if leaves and moduli else None
             return None, residual
         guard = Guard(stmt.span, p.text(stmt.test), moduli, keys, not truth)

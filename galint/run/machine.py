@@ -10,7 +10,7 @@ from typing import Any
 from galint import program as p
 from galint.ledger import ONE, Coefficient, Entry, Guard, LossFacts, Mark, OptimizerLedger, Step
 from galint.run.facts import BackwardFact, Event, Micro, RunResult
-from galint.run.frame import LoopFrame, RunOver
+from galint.run.frame import Frame, LoopFrame, RunOver
 from galint.run.scenario import Choice, Scenario
 from galint.run.static import LOSS_NAME, Static, path_terminal, terminal
 from galint.run.values import (
@@ -65,6 +65,9 @@ class Machine:
         self.finite_iterators = 0
 
     # --- bookkeeping ---------------------------------------------------------------------------
+
+    def prepare(self, frame: Frame) -> None:
+        """Set up the module frame before a run; a machine that follows imports puts more here."""
 
     def tick(self) -> int:
         """The next number in the order of events."""
@@ -332,7 +335,15 @@ class Machine:
     def _mark(self, kind: str, span: Span, ledger: OptimizerLedger, owner: str, detail: str = "") -> Mark:
         fresh = ledger.fresh()
         return Mark(
-            kind, span, self.tick(), self.token(), ledger.held(), any(e.scaled for e in fresh), detail=detail, owner=owner
+            kind,
+            span,
+            self.tick(),
+            self.token(),
+            ledger.held(),
+            any(e.scaled for e in fresh),
+            detail=detail,
+            owner=owner,
+            where=self.where(),
         )
 
     def unscale(self, optimizer: Optimizer, scaler: str, span: Span) -> None:

@@ -1,0 +1,50 @@
+"""The checks in the order of their codes; a new rule adds its module here and its line to the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from galint.checks import (
+    batchnorm_small_micro_batch,
+    clip_scaled_gradients,
+    ddp_without_no_sync,
+    dead_loss_scaling,
+    dropped_tail_window,
+    early_unscale,
+    gradients_never_zeroed,
+    leaked_tail_window,
+    no_sync_without_forward,
+    step_cadence,
+    unscaled_loss,
+    zero_grad_in_window,
+)
+from galint.checks.finding import Finding
+from galint.checks.view import View
+
+
+class Check(NamedTuple):
+    """A rule's check and the witness it is asked of."""
+
+    code: str
+    witness: str
+    run: Callable[[View], Iterator[Finding]]
+
+
+CHECKS: tuple[Check, ...] = tuple(
+    Check(room.CODE, room.WITNESS, room.check)
+    for room in (
+        zero_grad_in_window,
+        gradients_never_zeroed,
+        unscaled_loss,
+        dead_loss_scaling,
+        early_unscale,
+        clip_scaled_gradients,
+        step_cadence,
+        leaked_tail_window,
+        dropped_tail_window,
+        batchnorm_small_micro_batch,
+        ddp_without_no_sync,
+        no_sync_without_forward,
+    )
+)

@@ -1,0 +1,156 @@
+"""GA501: BatchNorm statistics come from the micro-batch, not from the large batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from galint import program as p
+from galint.checks.finding import Finding
+from galint.checks.view import View
+from galint.ledger import Step
+from galint.run.static import terminal
+from galint.run.values import Lit, Module
+from galint.source import Span
+
+CODE = "GA501"
+WITNESS = "even"
+_NORM = re.compile(r"^(Lazy|Sync)?BatchNorm([123]d)?$")
+_TORCHVISION = re.compile(
+    r"^(resnet|resnext|wide_resnet|densenet|googlenet|inception|mobilenet|mnasnet|shufflenet|efficientnet|regnet|fcn|deeplabv3|lraspp|r3d|"
+    r"mc3|r2plus1d|s3d|vgg\w+_bn$|ResNet|DenseNet|MobileNet|EfficientNet)"
+)
+_TIMM = re.compile(
+    r"^(tf_)?(resnet|resnext|wide_resnet|seresnet|seresnext|se_resne|skresnet|ecaresnet|densenet|efficientnet|mobilenet|mnasnet|mixnet|regnet|"
+    r"dpn|xception|inception|res2ne|resnest|hrnet|dla|ghostnet|fbnet|spnasnet|cspresnet|cspdarknet|vgg\w+_bn|rexnet|hardcorenas|gernet|repvgg|nfnet_bn|dm_)"
+)
+
+
+def check(view: View) -> Iterator[Finding]:
+    """BatchNorm layers in the model that the accumulated gradient trains."""
+    step = _accumulated(view)
+    if step is None or _handled(view) or _large_enough(view):
+        return
+    trained = frozenset().union(*(b.modules for b in view.run.backwards)) if view.run.backwards else frozenset()
+    places = _layers(view, trained)
+    if not places:
+        return
+    span, what = min(places)
+    more = len(places) - 1
+    n = len(dict.fromkeys(step.window))
+    yield Finding(
+        CODE,
+        span,
+        f"`{what}` normalises each micro-batch by its own statistics, not by those of the {n} micro-batches of the large batch"
+        + (f" ({more} more layer{'s' if more > 1 else ''} like it)" if more else "")
+        + "; SyncBatchNorm joins ranks, not micro-batches: use GroupNorm, or freeze the statistics",
+        step=step,
+        window=n,
+        related=view.places(step),
+        applied="",
+        expected="",
+    )
+
+
+def _accumulated(view: View) -> Step | None:
+    for ledger in view.ledgers:
+        cadence = view.cadence(ledger)
+        for step in view.steps(ledger)[1:3] or view.steps(ledger)[:1]:
+            if len(dict.fromkeys(step.window)) > 1 and (cadence is None or cadence.n > 1):
+                return step
+    return None
+
+
+def _handled(view: View) -> bool:
+    """True where the file freezes, replaces or otherwise treats its BatchNorm layers."""
+    for body in view.static.bodies:
+        for stmt in body:
+            for node in view.static.walk(stmt):
+                if isinstance(node, p.Call):
+                    name = terminal(node.func)
+                    if name == "isinstance" and len(node.args) == 2 and "BatchNorm" in p.text(node.args[1].value):
+                        return True
+                    if re.search(r"freeze_?bn|freeze_?batch_?norm|frozen_?batch|convert_\w*group_?norm|replace_\w*b(atch_?)?n", name, re.I):
+                        return True
+                elif isinstance(node, p.Compare) and "BatchNorm" in p.text(node) and "__name__" in p.text(node):
+                    return True
+    return any(isinstance(m, Module) and not m.training and m.ident in _trained(view) for m in view.run.modules.values())
+
+
+def _trained(view: View) -> frozenset[int]:
+    return frozenset().union(*(b.modules for b in view.run.backwards)) if view.run.backwards else frozenset()
+
+
+def _large_enough(view: View) -> bool:
+    sizes = [s for s in view.run.facts.get("batch_sizes", ()) if isinstance(s, int)]
+    target = view.run.facts.get("target_micro_batch")
+    return bool(sizes) and target is not None and min(sizes) >= target
+
+
+def _layers(view: View, trained: frozenset[int]) -> set[tuple[Span, str]]:
+    ancestors: dict[int, frozenset[int]] = view.run.facts.get("ancestors", {})
+    wanted = set(trained)
+    for ident, up in ancestors.items():
+        if up & trained:
+            wanted.add(ident)
+    found: set[tuple[Span, str]] = set()
+    classes: list[p.Node] = []
+    for ident in wanted:
+        module = view.run.modules.get(ident)
+        if not isinstance(module, Module):
+            continue
+        made = module.items.get("__made__")
+        name = made.value.rpartition(".")[2] if isinstance(made, Lit) else ""
+        if _NORM.match(name) and module.made is not None:
+            found.add((module.made, f"nn.{name}"))
+        elif module.made is not None and isinstance(made, Lit) and _zoo(made.value, name, module):
+            found.add((module.made, _zoo_name(name, module)))
+        if module.cls is not None:
+            classes.append(module.cls)
+    found |= _in_code(view, classes)
+    return found
+
+
+def _zoo_name(name: str, module: Module) -> str:
+    zoo = module.items.get("__zoo__")
+    return f"{zoo.value}" if isinstance(zoo, Lit) else name
+
+
+def _zoo(full: str, name: str, module: Module) -> bool:
+    if full.startswith("torchvision."):
+        return bool(_TORCHVISION.match(name))
+    zoo = module.items.get("__zoo__")
+    if name == "create_model" and isinstance(zoo, Lit) and isinstance(zoo.value, str):
+        return bool(_TIMM.match(zoo.value.split("/")[-1]))
+    return full.startswith("timm.") and bool(_TIMM.match(name))
+
+
+def _in_code(view: View, roots: list[p.Node]) -> set[tuple[Span, str]]:
+    """BatchNorm in the classes of the trained modules, and in what those classes name."""
+    named: dict[str, list[p.Node]] = {}
+    for body in view.static.bodies:
+        for stmt in body:
+            if isinstance(stmt, p.ClassDef | p.FunctionDef):
+                named.setdefault(stmt.name, []).append(stmt)
+            elif isinstance(stmt, p.Assign) and isinstance(stmt.targets[0], p.Name):
+                named.setdefault(stmt.targets[0].id, []).append(stmt)
+    seen: set[int] = set()
+    work = list(roots)
+    found: set[tuple[Span, str]] = set()
+    while work:
+        root = work.pop()
+        if id(root) in seen:
+            continue
+        seen.add(id(root))
+        for node in view.static.walk(root):
+            if isinstance(node, p.Call) and _NORM.match(terminal(node.func)):
+                found.add((node.span, p.text(node.func)))
+            elif isinstance(node, p.Call) and terminal(node.func) == "partial" and node.args and _NORM.match(terminal(node.args[0].value)):
+                found.add((node.span, p.text(node.args[0].value)))
+            elif isinstance(node, p.Assign) and isinstance(node.value, p.Name | p.Attr) and _NORM.match(terminal(node.value)):
+                found.add((node.span, p.text(node.value)))
+            elif isinstance(node, p.Name):
+                work += named.get(node.id, [])
+            elif isinstance(node, p.Param) and node.default is not None and _NORM.match(terminal(node.default)):
+                found.add((node.span, p.text(node.default)))
+    return found

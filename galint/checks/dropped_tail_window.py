@@ -1,0 +1,30 @@
+"""GA403: the partial last window of an epoch is computed and thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from galint.checks.finding import Finding
+from galint.checks.tails import tails
+from galint.checks.view import View
+
+CODE = "GA403"
+WITNESS = "tail"
+
+
+def check(view: View) -> Iterator[Finding]:
+    """A window cleared, or left over, after its loop has ended."""
+    for tail in tails(view):
+        if tail.kind != "dropped" or tail.cadence is None:
+            continue
+        label = tail.cadence.label if tail.cadence.label.isdigit() else f"`{tail.cadence.label}`"
+        related = ((tail.clear, "cleared here, at the start of the next epoch"),) if tail.clear is not None else ()
+        yield Finding(
+            CODE,
+            tail.span,
+            f"the last {tail.count} micro-batches of an epoch are computed and thrown away whenever {label} does not divide the "
+            "number of batches",
+            step=tail.step,
+            window=tail.cadence.n,
+            related=related,
+        )

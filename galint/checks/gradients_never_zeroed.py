@@ -1,0 +1,39 @@
+"""GA102: a step applies gradients that an earlier step already applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from galint.checks.finding import Finding
+from galint.checks.view import View
+
+CODE = "GA102"
+WITNESS = "even"
+
+
+def check(view: View) -> Iterator[Finding]:
+    """Two steps in a row of one optimizer with nothing cleared between them."""
+    for ledger in view.ledgers:
+        steps = view.steps(ledger)
+        stale = [s for s in steps if s.carried]
+        if len(stale) < 2 or not view.accumulates(ledger):
+            continue
+        optimizer = view.run.optimizers.get(ledger.name)
+        others = [o for o in view.ledgers if o is not ledger]
+        certain = getattr(optimizer, "known", False) or any(
+            any(m.kind == "clear" for s in o.steps for m in s.marks) for o in others
+        )
+        if not certain or any(e.kind == "zero_grad" and e.text.startswith(ledger.name) for e in view.run.events):
+            continue
+        if not all(e.sure for s in stale for e in s.carried) and len(view.ledgers) > 1:
+            continue
+        step = stale[0]
+        fresh, old = len({e.micro for e in step.applied}), len({e.micro for e in step.carried})
+        yield Finding(
+            CODE,
+            step.span,
+            f"`{ledger.name}` is never cleared: this step applies {old} gradients of earlier windows along with its own {fresh}",
+            step=step,
+            window=fresh,
+            related=view.places(step)[:1],
+        )

@@ -1,0 +1,174 @@
+"""How the losses of a window are scaled, as the scaling rules (GA201 to GA205) ask it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from galint import program as p
+from galint.checks.view import View
+from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
+from galint.source import Span
+
+_CHUNKY = re.compile(r"micro|chunk|accum|split|mini|sub|batch|piece|part|shard|round", re.I)
+
+
+@dataclass(slots=True)
+class Scaling:
+    """The scaling of one backward's loss in a full window."""
+
+    step: Step
+    ledger: OptimizerLedger
+    backward: Entry
+    count: int
+    """Micro-batches in the window."""
+    label: str
+    """What spells N."""
+    coefficients: tuple[Coefficient, ...]
+    """Of the loss's addends."""
+    unscaled: bool
+    assumptions: tuple[str, ...]
+
+
+def scalings(view: View) -> Iterator[Scaling]:
+    """For each backward of a steady, full window: is its coefficient free of N?"""
+    for ledger in view.ledgers:
+        if view.run.facts.get("closure") or view.run.facts.get("manual_grad"):
+            continue
+        cadence = view.cadence(ledger)
+        steps = view.steps(ledger)
+        for step in _steady(view, steps):
+            distinct = list(dict.fromkeys(e.micro for e in step.applied))
+            window = list(dict.fromkeys(step.window))
+            if len(window) < 2 or not _is_accumulation(view, step, cadence is not None):
+                continue
+            if len(distinct) < 2 and not step.lost:
+                continue
+            keys = view.n_keys(ledger)
+            for entry in _first_of_each(step):
+                coefficients = tuple(c.substitute(view.known) for c in entry.facts.terms)
+                yield Scaling(
+                    step,
+                    ledger,
+                    entry,
+                    len(window),
+                    cadence.label if cadence is not None else _loop_label(view, step),
+                    coefficients,
+                    _unscaled(view, ledger, entry, coefficients, keys),
+                    _assumptions(view, entry),
+                )
+
+
+def _steady(view: View, steps: list[Step]) -> list[Step]:
+    """A full window in the middle of the run, and the first one if it is alone."""
+    full = [s for s in steps if len(dict.fromkeys(s.window)) > 1]
+    return full[1:3] or full[:1]
+
+
+def _first_of_each(step: Step) -> list[Entry]:
+    out: dict[Span, Entry] = {}
+    for entry in step.applied:
+        out.setdefault(entry.span, entry)
+    return list(out.values())
+
+
+def _is_accumulation(view: View, step: Step, guarded: bool) -> bool:
+    """A guard with N, an inner loop bounded by a number, or a loop over what is called micro-batches."""
+    if guarded:
+        return True
+    loops = {m.loop for token in step.window if (m := view.micro(token)) is not None}
+    for loop in loops:
+        node = _loop_node(view, loop)
+        if isinstance(node, p.While):
+            return True
+        if not isinstance(node, p.For):
+            continue
+        spelled = p.text(node.iter)
+        if re.match(r"(tqdm\.?\w*\()?(range|trange)\(", spelled) or "range(" in spelled or "islice" in spelled:
+            return not re.search(r"epoch|episode|rollout|task|step", spelled, re.I) or bool(
+                re.search(r"accum|micro|chunk|mini|sub|bs\b|batch", spelled, re.I)
+            )
+        if _CHUNKY.search(spelled) or _CHUNKY.search(p.text(node.target)):
+            return not re.search(r"episode|task|trajector|rollout|epoch", spelled, re.I)
+    return False
+
+
+def _loop_node(view: View, span: Span | None) -> p.Node | None:
+    if span is None:
+        return None
+    for body in view.static.bodies:
+        for stmt in body:
+            for node in view.static.walk(stmt):
+                if isinstance(node, p.For | p.While) and node.span == span:
+                    return node
+    return None
+
+
+def _loop_label(view: View, step: Step) -> str:
+    micro = view.micro(step.window[-1]) if step.window else None
+    node = _loop_node(view, micro.loop if micro else None)
+    if isinstance(node, p.For) and isinstance(node.iter, p.Call) and node.iter.args:
+        label = p.text(node.iter.args[-1].value)
+        return label if len(label) < 40 else ""
+    return ""
+
+
+def _unscaled(
+    view: View, ledger: OptimizerLedger, entry: Entry, coefficients: tuple[Coefficient, ...], keys: frozenset[str]
+) -> bool:
+    """True when no addend has a factor that can be 1/N, seen or unseen."""
+    facts = entry.facts
+    own = view.coefficient(entry)
+    if facts.summed or own.symbols or abs(own.value) < 1:
+        return False
+    if any(c.symbols or abs(c.value) < 1 for c in coefficients) and not all(abs(c.value) >= 1 for c in coefficients):
+        return False
+    if own not in coefficients and own.value != coefficients[0].value:
+        return False  # rescaled after the window
+    if facts.keys & {"accelerate", "deepspeed"}:
+        return False
+    if "?" in facts.hidden or any(_names_n(view, key, keys) for key in facts.hidden | facts.keys):
+        return False
+    optimizer = view.run.optimizers.get(ledger.name)
+    made = getattr(optimizer, "made_keys", frozenset())
+    made_text = getattr(optimizer, "made_text", "")
+    if any(_names_n(view, key, keys) for key in made):
+        return False
+    return not any(key and re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", made_text) for key in keys)
+
+
+def _names_n(view: View, key: str, keys: frozenset[str]) -> bool:
+    """True when a spelling is N's, holds it, or could hold it."""
+    if key in keys:
+        return True
+    words = set(re.findall(r"[A-Za-z_]\w*", key))
+    return any(set(re.findall(r"[A-Za-z_]\w*", k)) and words >= {re.findall(r"[A-Za-z_]\w*", k)[-1]} for k in keys if re.findall(r"[A-Za-z_]\w*", k))
+
+
+def _assumptions(view: View, entry: Entry) -> tuple[str, ...]:
+    if entry.facts.terms and not entry.facts.summed:
+        return ("the loss averages over the samples of its micro-batch",)
+    return ()
+
+
+def late_divisions(view: View) -> dict[Span, tuple[Span, str]]:
+    """Backward span → the later division of the same loss by a number that stands for N."""
+    out: dict[Span, tuple[Span, str]] = {}
+    keys = frozenset().union(*(view.n_keys(ledger) for ledger in view.ledgers)) if view.ledgers else frozenset()
+    values = {c.n for ledger in view.ledgers if (c := view.cadence(ledger)) is not None}
+    last: Span | None = None
+    for seq, kind, item in sorted(
+        [(b.seq, "b", b) for b in view.run.backwards] + [(e.seq, "e", e) for e in view.run.events if e.kind == "late_scale"],  # type: ignore[list-item]
+        key=lambda t: t[0],
+    ):
+        _ = seq
+        if kind == "b":
+            last = item.span
+        elif last is not None:
+            after = item.data["after"]  # type: ignore[union-attr]
+            named = any(_names_n(view, key, keys) for key in item.data["keys"])  # type: ignore[union-attr]
+            number = after.value.denominator in values and after.value.numerator == 1
+            if named or number:
+                out[last] = (item.span, item.text)  # type: ignore[union-attr]
+    return out

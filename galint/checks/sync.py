@@ -1,0 +1,85 @@
+"""Gradient synchronisation in a window, as GA601 to GA603 ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from galint.checks.view import View
+from galint.ledger import Entry, Step
+from galint.source import Span
+
+
+@dataclass(slots=True)
+class SyncWindow:
+    """One window of a wrapped model."""
+
+    step: Step
+    wrap: str
+    made: Span | None
+    total: int
+    synced: int
+    """Micro-batches whose backward all-reduced."""
+    first: Entry
+    """The first synchronised backward that was not the window's last."""
+    last_synced: bool
+    bypassed: bool
+    inert: Span | None
+    """A `no_sync` that wraps the backward but not the forward."""
+
+
+def windows(view: View) -> Iterator[SyncWindow]:
+    """Full windows of models whose wrapping is visible."""
+    for ledger in view.ledgers:
+        for step in view.steps(ledger)[1:3] or view.steps(ledger)[:1]:
+            total = list(dict.fromkeys(step.window))
+            if len(total) < 2 or not step.applied:
+                continue
+            yield from _of_step(view, step, total)
+
+
+def _of_step(view: View, step: Step, total: list[int]) -> Iterator[SyncWindow]:
+    entries = [*step.applied, *(e for e, _ in step.lost)]
+    entries.sort(key=lambda e: e.seq)
+    idents = {ident for e in entries for ident, _ in e.facts.synced}
+    for ident in sorted(idents):
+        module = view.run.modules.get(int(ident))
+        wrap = getattr(module, "wrap", "")
+        if wrap not in {"ddp", "fsdp", "apex-ddp"}:
+            continue
+        on = [e for e in entries if dict(e.facts.synced).get(ident)]
+        if not on:
+            on_first = entries[0]
+        else:
+            on_first = on[0]
+        micros = {e.micro for e in on}
+        last = entries[-1]
+        yield SyncWindow(
+            step,
+            wrap,
+            getattr(module, "made", None),
+            len(total),
+            len(micros),
+            on_first,
+            bool(dict(last.facts.synced).get(ident)),
+            ident in last.facts.bypassed,
+            _inert(view, step, on),
+        )
+        return
+
+
+def _inert(view: View, step: Step, on: list[Entry]) -> Span | None:
+    """The `no_sync` entered just before a synchronised backward, after its forward."""
+    events = sorted((e for e in view.run.events if e.kind in {"no_sync", "forward", "backward"}), key=lambda e: e.seq)
+    spans = {e.span for e in on}
+    pending: Span | None = None
+    for event in events:
+        if event.kind == "no_sync":
+            pending = event.span
+        elif event.kind == "forward":
+            pending = None
+        elif event.kind == "backward":
+            if pending is not None and event.span in spans:
+                return pending
+            pending = None
+    return None

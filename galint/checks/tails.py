@@ -1,0 +1,79 @@
+"""The partial last window of an epoch: where it goes, as GA402 and GA403 ask it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from galint.checks.view import Cadence, View
+from galint.ledger import OptimizerLedger, Step
+from galint.source import Span
+
+
+@dataclass(slots=True)
+class Tail:
+    """What happened to a partial window. `kind` is "leaked" or "dropped"."""
+
+    kind: str
+    ledger: OptimizerLedger
+    cadence: Cadence | None
+    step: Step | None
+    count: int
+    span: Span
+    clear: Span | None = None
+
+
+def tails(view: View) -> list[Tail]:
+    """Partial windows of a run whose loader N does not divide."""
+    out: list[Tail] = []
+    for ledger in view.ledgers:
+        if not view.lone(ledger) or not view.accumulates(ledger):
+            continue
+        cadence = view.cadence(ledger)
+        if cadence is None or cadence.guard is None or cadence.n < 2:
+            continue
+        found = _leaked(view, ledger, cadence) or _dropped(view, ledger, cadence)
+        if found is not None:
+            out.append(found)
+    return out
+
+
+def _leaked(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | None:
+    assert cadence.guard is not None
+    for step in view.steps(ledger):
+        tokens = list(dict.fromkeys(step.window))
+        serials = [m.serial for t in tokens if (m := view.micro(t)) is not None]
+        loops = {m.loop for t in tokens if (m := view.micro(t)) is not None}
+        if len(set(serials)) < 2 or len(loops) != 1 or len(tokens) == cadence.n:
+            continue
+        if any(mark.kind == "clear" and mark.pending for mark in step.marks):
+            continue
+        applied = {e.micro for e in step.applied}
+        older = [t for t, s in zip(tokens, serials, strict=False) if s != serials[-1] and t in applied]
+        if older and len(older) < cadence.n:
+            return Tail("leaked", ledger, cadence, step, len(older), cadence.guard.span)
+    return None
+
+
+def _dropped(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | None:
+    assert cadence.guard is not None
+    for step in view.steps(ledger):
+        for _, mark in step.lost:
+            wiped = {e.micro for e, m in step.lost if m is mark}
+            micro = view.micro(next(iter(wiped)))
+            if micro is None or micro.loop is None or len(wiped) >= cadence.n:
+                continue
+            running = any(span == micro.loop and serial == micro.serial for span, serial, _ in mark.where)
+            if not running:
+                return Tail("dropped", ledger, cadence, step, len(wiped), cadence.guard.span, mark.span)
+    pending = len({e.micro for e in ledger.pending if not e.applied})
+    if 0 < pending < cadence.n and not view.run.truncated:
+        serials = {m.serial for t in ledger.window if (m := view.micro(t)) is not None}
+        total = {m.serial for m in view.run.micros.values() if m.loop == _loop(view, ledger)}
+        if len(serials) == 1 and len(total) == 1:
+            last = view.steps(ledger)[-1]
+            return Tail("dropped", ledger, cadence, last, pending, cadence.guard.span)
+    return None
+
+
+def _loop(view: View, ledger: OptimizerLedger) -> Span | None:
+    return view.loop_of(ledger.window[-1]) if ledger.window else None

@@ -1,0 +1,157 @@
+"""A run as the checks look at it: windows, N, guards, the formulas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from galint import program as p
+from galint.ledger import Coefficient, Entry, Guard, OptimizerLedger, Step, formula, mean_formula
+from galint.run.facts import BackwardFact, Event, Micro, RunResult
+from galint.run.scenario import Scenario
+from galint.run.static import Static
+from galint.source import Span
+
+
+@dataclass(slots=True)
+class Cadence:
+    """How an optimizer's steps are gated: N as the guard says it, and the guard."""
+
+    n: int
+    label: str
+    guard: Guard | None
+    event: Event | None = None
+
+
+class View:
+    """One run, with the questions that several checks ask."""
+
+    def __init__(self, run: RunResult, static: Static, program: p.Program) -> None:
+        self.run = run
+        self.static = static
+        self.program = program
+
+    @property
+    def scenario(self) -> Scenario:
+        """The run's scenario."""
+        return self.run.scenario
+
+    @cached_property
+    def ledgers(self) -> list[OptimizerLedger]:
+        """Ledgers of optimizers that really step."""
+        return [ledger for ledger in self.run.ledgers.values() if any(s.window or s.applied for s in ledger.steps)]
+
+    @cached_property
+    def known(self) -> dict[str, Fraction]:
+        """Settings whose number the run fixed."""
+        return {k: Fraction(v) for k, v in self.run.known.items() if isinstance(v, int | Fraction) and not isinstance(v, bool)}
+
+    def coefficient(self, entry: Entry) -> Coefficient:
+        """An entry's coefficient with everything known put in."""
+        return entry.coefficient.substitute(self.known)
+
+    def micro(self, token: int) -> Micro | None:
+        """Where a micro-batch stands."""
+        return self.run.micros.get(token)
+
+    def steps(self, ledger: OptimizerLedger) -> list[Step]:
+        """Steps that had something to apply."""
+        return [s for s in ledger.steps if s.window or s.applied]
+
+    def lone(self, ledger: OptimizerLedger) -> bool:
+        """True when no other optimizer could own the gradients, or the code shows who owns them."""
+        if len(self.ledgers) <= 1:
+            return True
+        return all(e.sure for s in ledger.steps for e in s.applied) and all(e.sure for s in ledger.steps for e, _ in s.lost)
+
+    # --- N -------------------------------------------------------------------------------------
+
+    def cadence(self, ledger: OptimizerLedger) -> Cadence | None:
+        """N as the step's guard spells it; None when no number gates the steps."""
+        numbers: Counter[tuple[str, int]] = Counter()
+        guards: dict[tuple[str, int], Guard] = {}
+        for step in self.steps(ledger):
+            for guard in reversed(step.guards):
+                usable = [(label, value) for label, value in guard.moduli if 1 <= value <= 4096]
+                exact = [u for u in usable if not u[0].startswith("≥")] or usable
+                if exact:
+                    mark = exact[0]
+                    numbers[mark] += 1
+                    guards.setdefault(mark, guard)
+                    break
+        if not numbers:
+            return self._inert_cadence(ledger)
+        mark = numbers.most_common(1)[0][0]
+        return Cadence(mark[1], mark[0].lstrip("≥"), guards[mark])
+
+    def _inert_cadence(self, ledger: OptimizerLedger) -> Cadence | None:
+        """A guard that gates this ledger's steps but was never taken."""
+        return None
+
+    @cached_property
+    def guard_events(self) -> list[Event]:
+        """Every evaluation of a condition that gates a step and has a number in it."""
+        return [e for e in self.run.events if e.kind == "guard"]
+
+    def accumulates(self, ledger: OptimizerLedger) -> bool:
+        """True when some window holds more than one micro-batch."""
+        return any(len(set(s.window)) > 1 for s in self.steps(ledger))
+
+    def n_keys(self, ledger: OptimizerLedger) -> frozenset[str]:
+        """Spellings that stand for N: the guard's number, the inner loop's length."""
+        out: set[str] = set()
+        for step in self.steps(ledger):
+            for guard in step.guards:
+                out |= {label.lstrip("≥") for label, _ in guard.moduli} | guard.keys
+        out |= {k for k, role in self.run.roles.items() if role == "window"}
+        out |= set(self.run.facts.get("window_keys", ()))
+        return frozenset(k for k in out if not k.isdigit())
+
+    # --- formulas ------------------------------------------------------------------------------
+
+    def weights(self, step: Step) -> dict[int, Coefficient]:
+        """Position in the window → coefficient of the micro-batch's own mean loss."""
+        order = {token: k for k, token in enumerate(dict.fromkeys(step.window), start=1)}
+        out: dict[int, Coefficient] = {}
+        for entry in step.applied:
+            position = order.get(entry.micro)
+            if position is not None and position not in out:
+                out[position] = self.coefficient(entry)
+        return dict(sorted(out.items()))
+
+    def applied(self, step: Step) -> str:
+        """The gradient a step applies, as a formula."""
+        text = formula(self.weights(step))
+        if step.carried:
+            count = len({e.micro for e in step.carried})
+            text += f" + {count} stale gradient{'s' if count > 1 else ''}"
+        return text
+
+    def expected(self, step: Step, n: int = 0) -> str:
+        """The large batch's gradient over the window."""
+        return mean_formula(n or len(dict.fromkeys(step.window)))
+
+    # --- places --------------------------------------------------------------------------------
+
+    def loop_of(self, token: int) -> Span | None:
+        """The header of a micro-batch's loop."""
+        micro = self.micro(token)
+        return micro.loop if micro else None
+
+    def backwards(self) -> list[BackwardFact]:
+        """All backward calls of the run."""
+        return self.run.backwards
+
+    def places(self, step: Step) -> tuple[tuple[Span, str], ...]:
+        """The loop, the guard and the step, for the diagnostic's related places."""
+        out: list[tuple[Span, str]] = []
+        loop = self.loop_of(step.window[-1]) if step.window else None
+        if loop is not None:
+            out.append((loop, "the micro-batch loop"))
+        guard = next((g for g in reversed(step.guards) if g.moduli), None)
+        if guard is not None:
+            out.append((guard.span, "the step's guard"))
+        out.append((step.span, "the optimizer step"))
+        return tuple(out)

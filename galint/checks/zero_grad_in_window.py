@@ -1,0 +1,58 @@
+"""GA101: gradients are cleared between a micro-batch's backward and the step that should apply it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from galint.checks.finding import Finding
+from galint.checks.view import View
+from galint.ledger import Entry, Mark, OptimizerLedger, Step
+from galint.source import Span
+
+CODE = "GA101"
+WITNESS = "even"
+
+
+def check(view: View) -> Iterator[Finding]:
+    """A clear that runs while the loop of the micro-batches it wipes is still running."""
+    for ledger in view.ledgers:
+        seen: set[Span] = set()
+        for step, wiped in _windows(view, ledger):
+            for span, entries in wiped.items():
+                if span in seen:
+                    continue
+                seen.add(span)
+                lost = len({e.micro for e, _ in entries})
+                total = len(dict.fromkeys(step.window))
+                mark = entries[0][1]
+                yield Finding(
+                    CODE,
+                    span,
+                    f"`{mark.owner}` discards {lost} of {total} micro-batch gradients before the optimizer step applies them",
+                    step=step,
+                    window=total,
+                    related=((entries[0][0].span, "this backward's gradient is lost"), *view.places(step)),
+                )
+
+
+def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[Span, list[tuple[Entry, Mark]]]]]:
+    used: set[int] = set()
+    for step in view.steps(ledger):
+        applied = {e.micro for e in step.applied}
+        wiped: dict[Span, list[tuple[Entry, Mark]]] = {}
+        for entry, mark in step.lost:
+            covered = entry.micro in applied or entry.micro in used
+            if covered or not _inside(view, entry, mark) or not (entry.sure or view.lone(ledger)):
+                continue
+            wiped.setdefault(mark.span, []).append((entry, mark))
+        used |= applied
+        if wiped and len(dict.fromkeys(step.window)) > 1:
+            yield step, wiped
+
+
+def _inside(view: View, entry: Entry, mark: Mark) -> bool:
+    """Whether the clear ran inside the same run of the loop that the micro-batch belongs to."""
+    micro = view.micro(entry.micro)
+    if micro is None or micro.loop is None:
+        return False
+    return any(span == micro.loop and serial == micro.serial for span, serial, _ in mark.where)

@@ -1,0 +1,223 @@
+"""`lint(source, config) -> Report`: parse, run on paper, check. No printing, no I/O but project imports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from galint import program as p
+from galint import suppress
+from galint.checks.all import CHECKS, Check
+from galint.checks.finding import Finding
+from galint.checks.view import View
+from galint.config import Config
+from galint.diagnostic import Diagnostic, NotUnderstood, Related, Report
+from galint.errors import ParseError
+from galint.registry import RULES
+from galint.run.explore import EntryRuns, Exploration, Explorer
+from galint.run.facts import RunResult
+from galint.run.static import BACKWARD, STEP, Static, terminal
+from galint.source import Source, Span
+from galint.syntax import parse
+
+_RULES = {rule.code: rule for rule in RULES}
+
+
+@dataclass(slots=True)
+class Analysis:
+    """One file's program and what its runs showed."""
+
+    program: p.Program
+    static: Static
+    exploration: Exploration
+    sites: list[BackwardSite] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class BackwardSite:
+    """A backward call in the text, and the loop or function that holds it."""
+
+    span: Span
+    holder: Span
+
+
+def analyse(program: p.Program, config: Config, root: Path | None = None, path: Path | None = None) -> Analysis | None:
+    """Run a program's loops on paper; None when it trains nothing."""
+    static = Static([program.body])
+    sites = backward_sites(program, static)
+    if not sites and not any(BACKWARD in static.tags(s) for s in program.body):
+        return None
+    return Analysis(program, static, Explorer(program, static).explore(), sites)
+
+
+def lint(source: Source, config: Config, root: Path | None = None) -> Report:
+    """The findings of one file, suppressed ones left out, and the counts of its loops."""
+    report = Report(files=1)
+    selected = config.codes_for(source.path)
+    try:
+        program = parse(source.text)
+    except ParseError as error:
+        if "GA000" in selected:
+            span = Span(error.row, max(error.column - 1, 0), error.row, error.column)
+            found = Diagnostic("GA000", "syntax-error", _RULES["GA000"].severity, error.message, source.filename, span)
+            report.diagnostics = [found]
+        return report
+    analysis = analyse(program, config, root, source.path)
+    if analysis is not None:
+        _count(analysis, source, report)
+        report.diagnostics = [d for d in diagnose(analysis, source) if d.code in selected]
+    report.diagnostics = suppress.apply(
+        report.diagnostics, source.text, program.comments, filename=source.filename, selected=selected
+    )
+    report.diagnostics.sort(key=lambda d: (d.span, d.code))
+    return report
+
+
+# --- findings ----------------------------------------------------------------------------------
+
+
+def diagnose(analysis: Analysis, source: Source) -> list[Diagnostic]:
+    """Every finding that holds for all its witnesses."""
+    found: dict[tuple[str, Span], Diagnostic] = {}
+    for entry in analysis.exploration.entries:
+        for check in CHECKS:
+            for finding, configuration in _of_entry(analysis, entry, check):
+                key = (finding.code, finding.span)
+                if key not in found or (found[key].configuration and not configuration):
+                    found[key] = _diagnostic(finding, configuration, source, analysis)
+    return list(found.values())
+
+
+def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[Finding, str | None]]:
+    main, witness = (entry.base, entry.other) if check.witness == "even" else (entry.tail, entry.other_tail)
+    out: list[tuple[Finding, str | None]] = []
+    confirmed = {(f.code, f.span) for f in _run(analysis, witness, check)} if witness is not main else None
+    for finding in _run(analysis, main, check):
+        if confirmed is None or (finding.code, finding.span) in confirmed:
+            out.append((finding, None))
+    if check.witness == "even":
+        seen = {(f.code, f.span) for f, _ in out}
+        for label, run in entry.flips:
+            for finding in _run(analysis, run, check):
+                if (finding.code, finding.span) not in seen:
+                    seen.add((finding.code, finding.span))
+                    out.append((finding, _when(label)))
+    return out
+
+
+def _when(label: str) -> str:
+    return f"when `{label[4:]}` is false" if label.startswith("not ") else f"when `{label}` is true"
+
+
+def _run(analysis: Analysis, run: RunResult, check: Check) -> list[Finding]:
+    return list(check.run(View(run, analysis.static, analysis.program)))
+
+
+def _diagnostic(finding: Finding, configuration: str | None, source: Source, analysis: Analysis) -> Diagnostic:
+    rule = _RULES[finding.code]
+    applied, expected = finding.applied, finding.expected
+    if finding.step is not None and applied is None:
+        run = _run_of(analysis, finding)
+        if run is not None:
+            view = View(run, analysis.static, analysis.program)
+            applied = view.applied(finding.step)
+    if finding.step is not None and expected is None:
+        run = _run_of(analysis, finding)
+        if run is not None:
+            expected = View(run, analysis.static, analysis.program).expected(finding.step, finding.window)
+    related: dict[Span, Related] = {}
+    for span, message in finding.related:
+        if span != finding.span:
+            related.setdefault(span, Related(span, message))
+    return Diagnostic(
+        finding.code,
+        rule.name,
+        rule.severity,
+        finding.message,
+        source.filename,
+        finding.span,
+        applied or None,
+        expected or None,
+        tuple(related.values()),
+        finding.assumptions,
+        configuration,
+    )
+
+
+def _run_of(analysis: Analysis, finding: Finding) -> RunResult | None:
+    for entry in analysis.exploration.entries:
+        for run in (entry.base, entry.tail, entry.other, entry.other_tail, *(r for _, r in entry.flips)):
+            for ledger in run.ledgers.values():
+                if any(s is finding.step for s in ledger.steps):
+                    return run
+    return None
+
+
+# --- counting ----------------------------------------------------------------------------------
+
+
+def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:
+    """The backward calls of a file with the innermost loop or function around each."""
+    out: list[BackwardSite] = []
+
+    def visit(node: p.Node, holder: Span) -> None:
+        if isinstance(node, p.FunctionDef):
+            if node.name in {"backward", "setup_context"}:
+                return
+            holder = node.span
+        elif isinstance(node, p.For | p.While):
+            holder = node.span
+        if isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name in {"backward", "manual_backward"}:
+            if terminal(node.func.value) not in {"ctx", "super", "Function"}:
+                out.append(BackwardSite(node.span, holder))
+        from galint.run.static import children
+
+        for child in children(node):
+            visit(child, holder)
+
+    for stmt in program.body:
+        visit(stmt, stmt.span)
+    return out
+
+
+def _runs(analysis: Analysis) -> list[RunResult]:
+    return [run for e in analysis.exploration.entries for run in (e.base, *(r for _, r in e.flips))]
+
+
+def loops_understood(analysis: Analysis) -> dict[Span, set[Span]]:
+    """Loop header → the backward calls whose gradients an optimizer step was seen to apply."""
+    out: dict[Span, set[Span]] = {}
+    for run in _runs(analysis):
+        for ledger in run.ledgers.values():
+            for step in ledger.steps:
+                for entry in [*step.applied, *(e for e, _ in step.lost)]:
+                    micro = run.micros.get(entry.micro)
+                    if micro is not None and micro.loop is not None:
+                        out.setdefault(micro.loop, set()).add(entry.span)
+                    else:
+                        out.setdefault(entry.span, set()).add(entry.span)
+    return out
+
+
+def _count(analysis: Analysis, source: Source, report: Report) -> None:
+    understood = loops_understood(analysis)
+    covered = {span for spans in understood.values() for span in spans}
+    executed = {b.span for run in _runs(analysis) for b in run.backwards}
+    steps = any(STEP in analysis.static.tags(s) for s in analysis.program.body) or any(
+        STEP in analysis.static.tags(f) for group in analysis.static.functions.values() for f in group
+    )
+    missed: dict[Span, str] = {}
+    escapes = [e for run in _runs(analysis) for e in run.escapes]
+    stopped = {run.stopped for run in _runs(analysis) if run.stopped}
+    for site in analysis.sites:
+        if site.span in covered or not steps:
+            continue
+        if site.span in executed:
+            reason = escapes[0][1] if escapes else "its gradients reach no optimizer step that galint can see"
+        else:
+            reason = next(iter(stopped), "the run does not reach it")
+        missed.setdefault(site.holder, reason)
+    missed = {span: reason for span, reason in missed.items() if span not in understood}
+    report.loops = len(understood) + len(missed)
+    report.understood = len(understood)
+    report.not_understood = [NotUnderstood(source.filename, span, reason) for span, reason in missed.items()]
