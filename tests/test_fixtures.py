@@ -1,0 +1,63 @@
+"""Every fixture is linted both ways: each mark is reported on its line, and nothing else is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from galint.config import Config
+from galint.engine import lint
+from galint.registry import RULES
+from galint.rule import Fixability, Rule
+from galint.source import Source
+from tests.marks import differences, expects, fixtures, golden, note
+
+SCRIPTS = fixtures()
+OBSERVABLES = {"params", "allreduces", "raises", "none"}
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=_name)
+def test_fixture_gets_exactly_its_marks(script: Path) -> None:
+    text = script.read_text(encoding="utf-8")
+    report = lint(Source(text, script.name), Config())
+    assert not report.internal_errors
+    found = [(d.span.row, d.code, d.message) for d in report.diagnostics]
+    problems = differences(expects(text), found)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=_name)
+def test_fixture_loop_is_understood(script: Path) -> None:
+    report = lint(Source(script.read_text(encoding="utf-8"), script.name), Config())
+    assert report.loops > 0
+    assert not report.not_understood, report.not_understood[0].reason
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=_name)
+def test_name_and_marks_of_a_fixture_agree(script: Path) -> None:
+    text = script.read_text(encoding="utf-8")
+    marks = expects(text)
+    calm = script.name.startswith("ok_") or script.name.endswith(".fixed.py") or script.parent.name == "runs"
+    assert bool(marks) != calm
+    assert (note(text, "observe") in OBSERVABLES) != calm
+    if marks:
+        assert any(mark.code == script.parent.name[:5] for mark in marks)
+    if script.name.endswith(".fixed.py"):
+        assert script.with_name(script.name.replace(".fixed.py", ".py")).exists()
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if r.code != "GA000"], ids=lambda rule: rule.code)
+def test_rule_has_four_bad_and_four_good_shapes(rule: Rule) -> None:
+    code, folder = rule.code, f"{rule.code}-{rule.name}"
+    mine = [p for p in SCRIPTS if p.parent.name == folder]
+    good = [p for p in mine if p.name.startswith("ok_")]
+    bad = [p for p in mine if p not in good and not p.name.endswith(".fixed.py")]
+    assert len(bad) >= 4, f"{code} needs four bad shapes"
+    assert len(good) >= 4, f"{code} needs four shapes that look alike"
+    if rule.fixability is not Fixability.NEVER:
+        assert all(golden(p) for p in bad), "each bad shape has its repaired version"
