@@ -24,7 +24,7 @@ def _name(path: Path) -> str:
 @pytest.mark.parametrize("script", SCRIPTS, ids=_name)
 def test_fixture_gets_exactly_its_marks(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
-    report = lint(Source(text, script.name), Config())
+    report = lint(Source(script.name, text), Config())
     assert not report.internal_errors
     found = [(d.span.row, d.code, d.message) for d in report.diagnostics]
     problems = differences(expects(text), found)
@@ -33,7 +33,7 @@ def test_fixture_gets_exactly_its_marks(script: Path) -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=_name)
 def test_fixture_loop_is_understood(script: Path) -> None:
-    report = lint(Source(script.read_text(encoding="utf-8"), script.name), Config())
+    report = lint(Source(script.name, script.read_text(encoding="utf-8")), Config())
     assert report.loops > 0
     assert not report.not_understood, report.not_understood[0].reason
 
@@ -51,7 +51,7 @@ def test_name_and_marks_of_a_fixture_agree(script: Path) -> None:
         assert script.with_name(script.name.replace(".fixed.py", ".py")).exists()
 
 
-@pytest.mark.parametrize("rule", [r for r in RULES if r.code != "GA000"], ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", [r for r in RULES if r.code >= "GA1"], ids=lambda rule: rule.code)
 def test_rule_has_four_bad_and_four_good_shapes(rule: Rule) -> None:
     code, folder = rule.code, f"{rule.code}-{rule.name}"
     mine = [p for p in SCRIPTS if p.parent.name == folder]

@@ -21,7 +21,7 @@ BAD = [p for p in SCRIPTS if expects(p.read_text(encoding="utf-8"))]
 GOOD = [p for p in SCRIPTS if p not in BAD]
 REPAIRED = [p for p in BAD if golden(p)]
 RUNS = [p for p in SCRIPTS if events(p.read_text(encoding="utf-8"))]
-BLOCKS = [b for page in pages() for b in blocks(page) if not any(word in b.text for word in _UNSUPPORTED)]
+BLOCKS = [b for page in pages() if page.name >= "GA1" for b in blocks(page) if not any(word in b.text for word in _UNSUPPORTED)]
 
 
 def _name(path: Path) -> str:

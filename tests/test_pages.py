@@ -13,13 +13,14 @@ from galint.rule import Fixability, Rule
 from galint.source import Source
 from tests.marks import Block, blocks, differences, expects, pages
 
-DOCUMENTED = [rule for rule in RULES if rule.code != "GA000"]
+DOCUMENTED = [rule for rule in RULES if rule.code >= "GA1"]
+"""Rules about training loops; the GA0 codes speak of files and comments."""
 BLOCKS = [block for page in pages() for block in blocks(page)]
 SECTIONS = ["What it does", "Why is this bad?", "Example", "Not reported", "Limits", "References"]
 
 
 def test_pages_and_registry_are_one_to_one() -> None:
-    assert {page.name for page in pages()} - {"GA000-syntax-error.md"} == {rule.page for rule in DOCUMENTED}
+    assert {page.name for page in pages()} == {rule.page for rule in RULES}
 
 
 @pytest.mark.parametrize("rule", DOCUMENTED, ids=lambda rule: rule.code)
@@ -38,7 +39,7 @@ def test_page_has_its_sections_in_order(rule: Rule) -> None:
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.id)
 def test_block_gets_exactly_its_marks(block: Block) -> None:
-    report = lint(Source(block.text, f"{block.page.stem}.py"), Config())
+    report = lint(Source(f"{block.page.stem}.py", block.text), Config())
     assert not report.internal_errors
     found = [(d.span.row, d.code, d.message) for d in report.diagnostics]
     problems = differences(expects(block.text), found)
