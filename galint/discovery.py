@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,13 @@ FRAMEWORK_WORDS = (
 )  # fmt: skip
 """… and one of these (`.step(` for loops whose imports come through a project's own module)."""
 
+_GRADIENT_CALL = re.compile(
+    rb"(?<!def )(?<!\w)\w{0,80}backward\w{0,40}\s{0,20}[(),\n]|accum|zero_grad|def training_step"
+)
+_STEP_CALL = re.compile(
+    rb"step\w{0,40}\s{0,20}[(),\n]|update_grad|Trainer|\.accumulate\(|accumulate_grad|gradient_accum|accum_iter"
+)
+
 _PROJECT_MARKS = ("pyproject.toml", "galint.toml", ".git", ".hg", "setup.py", "setup.cfg")
 
 
@@ -44,8 +52,13 @@ class Target:
 
 
 def may_matter(data: bytes) -> bool:
-    """False when the bytes lack a gradient, a step or a framework word: such a file is never parsed."""
-    return all(any(word in data for word in words) for words in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
+    """False when the bytes lack a gradient, a step or a framework word: such a file is never parsed.
+
+    Words decide for most files; only where all kinds occur, slower patterns ask for calls (a `def backward`
+    of an autograd function is no backward).
+    """
+    words = all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
+    return words and _GRADIENT_CALL.search(data) is not None and _STEP_CALL.search(data) is not None
 
 
 def find(paths: Sequence[str], resolver: Resolver, cwd: Path | None = None) -> Iterator[Target | SourceError]:

@@ -97,8 +97,7 @@ def run(
     With `cached`, results are taken from and stored in each project's cache folder.
     """
     outcome = Outcome()
-    work: list[Target] = []
-    size = 0
+    sizes: list[tuple[int, Target]] = []
     for target in find(paths, resolver):
         if isinstance(target, SourceError):
             outcome.problems.append(str(target))
@@ -116,8 +115,10 @@ def run(
             known.files = 0
             outcome.report.extend(known)
             continue
-        size += len(data)
-        work.append(target)
+        sizes.append((len(data), target))
+    # The longest files first, so that no worker is left alone with one at the end.
+    work = [target for _, target in sorted(sizes, key=lambda item: -item[0])]
+    size = sum(length for length, _ in sizes)
     count = jobs if jobs is not None else min(os.cpu_count() or 1, _MAX_JOBS)
     pooled = len(work) > 1 and count > 1 and (size >= _POOL_FROM_BYTES if jobs is None else True)
     lint_one = _lint_and_store if cached else _lint_target

@@ -19,7 +19,7 @@ from galint.diagnostic import Diagnostic, NotUnderstood, Report
 from galint.registry import RULES
 from galint.source import Source, Span
 
-HEAD = "import torch  # backward .step\n"
+HEAD = "import torch  # x.backward() x.step()\n"
 """Lets a file pass the byte pre-filter."""
 
 
@@ -320,7 +320,7 @@ def test_what_cannot_be_read_is_one_line_each_and_the_rest_stands(run: Run) -> N
     write("good.py", "x  # bad: GA101")
     Path("latin.py").write_bytes(HEAD.encode() + b"x = '\xe9'\n")
     Path("nul.py").write_bytes(HEAD.encode() + b"\0")
-    Path("book.ipynb").write_bytes(b"{ torch backward .step")
+    Path("book.ipynb").write_bytes(b"{ torch x.backward() x.step()")
     os.mkfifo("pipe.py")
     result = run()
     assert result.code == 2 and "good.py:2:1" in result.out
@@ -348,7 +348,7 @@ def test_file_names_that_are_not_utf8_are_shown_and_stay_valid_json(run: Run) ->
 
 
 def test_notebooks_are_linted_cell_by_cell(run: Run) -> None:
-    cells = [["import torch\n", "%time x"], ["# backward .step\n", "x  # bad: GA101"]]
+    cells = [["import torch\n", "%time x"], ["# x.backward() x.step()\n", "x  # bad: GA101"]]
     listed = [{"cell_type": "code", "source": cell} for cell in cells]
     Path("nb.ipynb").write_text(json.dumps({"cells": listed, "metadata": {}}))
     result = run()

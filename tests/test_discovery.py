@@ -185,6 +185,16 @@ def test_training_code_passes_the_filter(text: str) -> None:
     assert may_matter(text.encode())
 
 
-@pytest.mark.parametrize("text", ["", "import os\n", "import torch\nx = torch.zeros(3)\n", "def backward(): pass\n", "import torch\nloss.backward()\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "import os\n",
+        "import torch\nx = torch.zeros(3)\n",
+        "def backward(): pass\n",
+        "import torch\nloss.backward()\n",
+        "import torch\ndef backward(ctx): pass\nx.step()\n",
+    ],
+)
 def test_other_files_never_reach_the_parser(text: str) -> None:
     assert not may_matter(text.encode())
