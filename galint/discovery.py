@@ -23,7 +23,8 @@ SUFFIXES = (".py", ".ipynb")
 GRADIENT_WORDS = (b"backward", b"accum", b"zero_grad", b"training_step")
 """A file with none of these has no loop that galint could speak about."""
 STEP_WORDS = (
-    b".step", b"step(", b"Trainer", b".accumulate(", b"accumulate_grad", b"gradient_accumulation", b"accum_iter", b"update_grad",
+    b".step", b"step(", b"Trainer", b".accumulate(", b"accumulate_grad", b"gradient_accumulation", b"accum_iter",
+    b"update_grad",
 )  # fmt: skip
 """… it also needs one of these, by which a gradient gets applied (or a trainer is told to do so) …"""
 FRAMEWORK_WORDS = (
