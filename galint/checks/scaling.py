@@ -40,7 +40,9 @@ def scalings(view: View) -> Iterator[Scaling]:
         steps = view.steps(ledger)
         for step in _steady(view, steps):
             distinct = list(dict.fromkeys(e.micro for e in step.applied))
-            window = list(dict.fromkeys(step.window))
+            window = view.window(step)
+            home = view.loop_of(window[-1]) if window else None
+            window = [t for t in window if view.loop_of(t) == home]
             if len(window) < 2 or not _is_accumulation(view, step, cadence is not None):
                 continue
             if len(distinct) < 2 and not step.lost:

@@ -22,12 +22,12 @@ def check(view: View) -> Iterator[Finding]:
             continue
         if not _gates(view, ledger, cadence) or _start_unknown(cadence):
             continue
-        lengths = [len(dict.fromkeys(s.window)) for s in view.steps(ledger)]
+        lengths = [len(view.window(s)) for s in view.steps(ledger)]
         fault = _fault(view, ledger, lengths, cadence)
         if fault is None or cadence.guard.span in reported:
             continue
         reported.add(cadence.guard.span)
-        step = next((s for s in view.steps(ledger) if len(dict.fromkeys(s.window)) != cadence.n), view.steps(ledger)[-1])
+        step = next((s for s in view.steps(ledger) if len(view.window(s)) != cadence.n), view.steps(ledger)[-1])
         yield Finding(
             CODE,
             cadence.guard.span,

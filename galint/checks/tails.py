@@ -65,15 +65,4 @@ def _dropped(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | No
             running = any(span == micro.loop and serial == micro.serial for span, serial, _ in mark.where)
             if not running:
                 return Tail("dropped", ledger, cadence, step, len(wiped), cadence.guard.span, mark.span)
-    pending = len({e.micro for e in ledger.pending if not e.applied})
-    if 0 < pending < cadence.n and not view.run.truncated:
-        serials = {m.serial for t in ledger.window if (m := view.micro(t)) is not None}
-        total = {m.serial for m in view.run.micros.values() if m.loop == _loop(view, ledger)}
-        if len(serials) == 1 and len(total) == 1:
-            last = view.steps(ledger)[-1]
-            return Tail("dropped", ledger, cadence, last, pending, cadence.guard.span)
     return None
-
-
-def _loop(view: View, ledger: OptimizerLedger) -> Span | None:
-    return view.loop_of(ledger.window[-1]) if ledger.window else None

@@ -66,6 +66,16 @@ class View:
             return True
         return all(e.sure for s in ledger.steps for e in s.applied) and all(e.sure for s in ledger.steps for e, _ in s.lost)
 
+    def window(self, step: Step) -> list[int]:
+        """The micro-batches of a step's window, without those that were dropped after their loop had ended."""
+        dropped: set[int] = set()
+        for entry, mark in step.lost:
+            micro = self.micro(entry.micro)
+            if micro is not None and micro.loop is not None:
+                if not any(span == micro.loop and serial == micro.serial for span, serial, _ in mark.where):
+                    dropped.add(entry.micro)
+        return [t for t in dict.fromkeys(step.window) if t not in dropped]
+
     # --- N -------------------------------------------------------------------------------------
 
     def cadence(self, ledger: OptimizerLedger) -> Cadence | None:
@@ -97,7 +107,7 @@ class View:
 
     def accumulates(self, ledger: OptimizerLedger) -> bool:
         """True when some window holds more than one micro-batch."""
-        return any(len(set(s.window)) > 1 for s in self.steps(ledger))
+        return any(len(self.window(s)) > 1 for s in self.steps(ledger))
 
     def n_keys(self, ledger: OptimizerLedger) -> frozenset[str]:
         """Spellings that stand for N: the guard's number, the inner loop's length."""

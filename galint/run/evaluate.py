@@ -497,6 +497,12 @@ class Evaluate(Machine):
             return True
         if isinstance(value, Opaque) and value.kind in {"optimizer", "accelerator", "loader", "criterion"} and not value.data:
             return True
+        if type(value) is Opaque and not value.data and not value.kind and not value.role:
+            if path_terminal(value.path) in self.static.window_names and value.deferred is None:
+                wanted = self.demand(value, "other", None)
+                if wanted is not None and self.result.roles.get(value.path) == "window":
+                    return bool(wanted.value)
+                self.result.known.pop(value.path, None)
         return None
 
     def eval_boolop(self, node: p.BoolOp, frame: Frame) -> Value:
@@ -533,12 +539,14 @@ class Evaluate(Machine):
             out = Opaque(only.path, only.kind, data=only.data, born=only.born)
             out.role = "condition"
             out.items["__moduli__"] = Lit(None, keys, moduli)
+            out.items["__default__"] = Lit(node.op == "and")
             return out
         path = f" {node.op} ".join(v.path for v in unknown if isinstance(v, Opaque | Tensor)) or p.text(node)
         out = Opaque(path, data=all(self.is_data(v) for v in unknown), born=max(map(self.born_of, unknown)))
         out.role = "condition"
         if moduli:
             out.items["__moduli__"] = Lit(None, keys, moduli)
+            out.items["__default__"] = Lit(node.op == "and")
         return out
 
     def eval_compare(self, node: p.Compare, frame: Frame) -> Value:

@@ -41,13 +41,13 @@ class Execute(Evaluate):
         pushed = 0
         guards = self.guards
         try:
-            for stmt in body:
+            for index, stmt in enumerate(body):
                 self.fuel -= 1
                 if self.fuel < 0:
                     self.burn(0)
                 kind = type(stmt)
                 if kind is p.If:
-                    signal, residual = self.run_if(stmt, frame)  # type: ignore[arg-type]
+                    signal, residual = self.run_if(stmt, frame, body[index + 1 :])  # type: ignore[arg-type]
                     if residual is not None:
                         guards.append(residual)
                         pushed += 1
@@ -209,6 +209,8 @@ class Execute(Evaluate):
 
     def _unpack(self, target: p.Sequence, value: Value, frame: Frame) -> None:
         elts = target.elts
+        if isinstance(value, Seq) and len(value.elts) == 1 and len(elts) > 1 and value.path:
+            value = Seq(value.elts * len(elts))  # a comprehension over something of unknown length
         if isinstance(value, Seq) and value.elts:
             star = next((i for i, e in enumerate(elts) if isinstance(e, p.Starred)), None)
             if star is None and len(value.elts) == len(elts):
@@ -368,12 +370,13 @@ class Execute(Evaluate):
 
     # --- branches ------------------------------------------------------------------------------
 
-    def run_if(self, stmt: p.If, frame: Frame) -> tuple[Signal | None, Guard | None]:
+    def run_if(self, stmt: p.If, frame: Frame, rest: p.Body = ()) -> tuple[Signal | None, Guard | None]:
         """A branch. The second result is the guard on what follows, when the body leaves the block."""
         body_tags = self.static.body_tags(stmt.body)
         else_tags = self.static.body_tags(stmt.orelse)
         old = self.test_node, self.test_tags
         leaves = bails(stmt.body)
+        rest_tags = self.static.body_tags(rest) if leaves else frozenset()
         self.test_node = stmt
         tags = body_tags | else_tags
         if leaves and isinstance(stmt.body[-1], p.Break | p.Return | p.Raise) and not tags & {STEP, BACKWARD}:
@@ -390,6 +393,8 @@ class Execute(Evaluate):
         moduli = value.moduli if isinstance(value, Lit) else ()
         if isinstance(value, Opaque) and "__moduli__" in value.items:
             moduli = getattr(value.items["__moduli__"], "moduli", ())
+        if moduli and not gates(body_tags, else_tags, rest_tags if leaves else None):
+            moduli = ()
         keys = value.keys if isinstance(value, Lit) else frozenset()
         body = stmt.body if truth else stmt.orelse
         if STEP in tags and moduli and self.loops:
@@ -430,7 +435,9 @@ class Execute(Evaluate):
         trains = {BACKWARD, STEP}
         gradient = (body | orelse) & GRADIENT
         role = value.role if isinstance(value, Opaque) else ""
-        if role == "rank":
+        if isinstance(value, Opaque) and "__default__" in value.items:
+            default = bool(getattr(value.items["__default__"], "value", False))
+        elif role == "rank":
             default = False if not gradient else bool(body & GRADIENT)
         elif BACKWARD in body and BACKWARD not in orelse and not (leaves and not body & trains):
             default = True
@@ -692,6 +699,20 @@ class Execute(Evaluate):
             self.run_body(stmt.final, frame)
         except (RunOver, UserRaise):
             return
+
+
+def gates(body: frozenset[str], orelse: frozenset[str], rest: frozenset[str] | None) -> bool:
+    """Whether a condition gates the step and not the training itself.
+
+    `rest` are the tags of what follows when the body leaves the block. A branch that holds both backward and step is
+    a schedule (a critic, a Hessian estimate), unless the other branch runs backward too and does not step.
+    """
+    if rest is not None and STEP not in body | orelse:
+        return BACKWARD not in rest
+    for one, other in ((body, orelse), (orelse, body)):
+        if STEP in one and STEP not in other:
+            return BACKWARD not in one or BACKWARD in other
+    return not (body | orelse) & {STEP}
 
 
 def _inverse(coefficient: Any) -> Any:

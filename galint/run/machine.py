@@ -212,7 +212,10 @@ class Machine:
 
     def make_optimizer(self, path: str, modules: frozenset[int] = frozenset(), *, known: bool = False) -> Optimizer:
         """An optimizer; its ledger starts when something first happens to it."""
-        return Optimizer(path, modules, known=known)
+        optimizer = Optimizer(path, modules, known=known)
+        if path.startswith("#"):
+            optimizer.born_seq = self.seq
+        return optimizer
 
     def ledger(self, optimizer: Optimizer) -> OptimizerLedger:
         """The optimizer's ledger, begun with what was accumulated before it was first seen."""
@@ -220,6 +223,12 @@ class Machine:
         ledger = self.result.ledgers.get(key)
         if ledger is None:
             ledger = self.base.clone(key)
+            if optimizer.born_seq:  # made after those gradients were accumulated
+                ledger.pending = [e for e in ledger.pending if e.seq > optimizer.born_seq]
+                kept = {e.micro for e in ledger.pending}
+                ledger.window = [t for t in ledger.window if t in kept]
+                ledger.lost = [(e, m) for e, m in ledger.lost if e.seq > optimizer.born_seq]
+                ledger.marks = [m for m in ledger.marks if m.seq > optimizer.born_seq]
             if optimizer.modules:
                 ledger.pending = [
                     e for e in ledger.pending if not self._modules_of(e) or self.related(self._modules_of(e), optimizer.modules)

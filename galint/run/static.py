@@ -429,7 +429,7 @@ def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
         return ""
     if "unscale_" in uses or re.search(r"(^|_)scaler$|grad_?scaler|^amp_scaler|loss_scaler$", name, re.I):
         return "scaler"
-    if _SCHEDULER.search(name) and not re.search(r"type|name|args|cfg|config|step|kwargs", name, re.I):
+    if _SCHEDULER.search(name) and not {"zero_grad", "step"} <= uses and not re.search(r"type|name|args|cfg|config|step|kwargs", name, re.I):
         return "scheduler"
     if re.fullmatch(r"(self\.)?_?accelerator", name):
         return "accelerator"

@@ -111,12 +111,13 @@ class Module(Opaque):
 class Optimizer(Opaque):
     """An optimizer; `known` is True when its construction from torch is visible."""
 
-    __slots__ = ("accelerated", "engine", "known", "made", "made_keys", "made_text")
+    __slots__ = ("accelerated", "born_seq", "engine", "known", "made", "made_keys", "made_text")
 
     def __init__(self, path: str, modules: frozenset[int] = frozenset(), *, known: bool = False) -> None:
         super().__init__(path, "optimizer", modules=modules)
         self.known = known
         self.accelerated: Opaque | None = None
+        self.born_seq = 0
         self.engine: Opaque | None = None
         self.made: Span | None = None
         self.made_keys: frozenset[str] = frozenset()

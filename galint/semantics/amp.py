@@ -54,7 +54,7 @@ def _scale(m: Calls, s: Site) -> Value | None:
     on = enabled(m, scaler)
     if isinstance(value, Seq):
         return Seq([_mark(v, scaler, s) if on else v for v in value.elts], value.kind)
-    if isinstance(value, Opaque) and value.data:
+    if isinstance(value, Opaque):
         from galint.semantics.tensors import _as_loss
 
         value = _as_loss(m, value)

@@ -57,6 +57,10 @@ def _range(m: Calls, s: Site) -> Value | None:
     if any(n is None or n.value != int(n.value) for n in numbers if n is not None) or None in numbers:
         return Opaque(s.text, role="") if not parts else _unknown_range(m, s, parts)
     ints = [int(n.value) for n in numbers if n is not None]
+    if role == "epochs" and len(ints) < 3 and ints[-1] - (ints[0] if len(ints) == 2 else 0) == 1:
+        last = numbers[-1]
+        if last is not None and last.keys:
+            ints[-1] += 1  # a default of one epoch hides what happens between epochs
     keys = frozenset().union(*(n.keys for n in numbers if n is not None))
     if len(ints) == 1:
         return Range(0, ints[0], 1, keys)

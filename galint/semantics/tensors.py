@@ -64,7 +64,7 @@ def _as_loss(m: Calls, value: Value) -> Tensor:
         return value
     if isinstance(value, Opaque):
         coefficient, base = _peel(m, value)
-        out = m.tensor(value.path, value.born or m.token(), value.modules)
+        out = m.tensor(base.path, value.born or base.born or m.token(), value.modules | base.modules)
         out.grad = True
         keys = frozenset(name for name, _ in coefficient.symbols)
         out = out.map(lambda c: c.combine(coefficient), keys)
@@ -77,7 +77,9 @@ def _peel(m: Calls, value: Opaque) -> tuple[Coefficient, Opaque]:
     """Split `x / N` kept as deferred arithmetic into its factor and its base."""
     if value.deferred is not None and value.deferred[0] in {"*", "/"}:
         op, left, right = value.deferred
-        if isinstance(left, Opaque) and left.data:
+        if op == "*" and not isinstance(left, Opaque) and isinstance(right, Opaque):
+            left, right = right, left
+        if isinstance(left, Opaque):
             inner, base = _peel(m, left)
             factor = m.symbol(right)
             return inner.combine(factor if op == "*" else invert(factor)), base
