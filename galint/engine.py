@@ -13,6 +13,7 @@ from galint.checks.view import View
 from galint.config import Config
 from galint.diagnostic import Diagnostic, NotUnderstood, Related, Report
 from galint.errors import ParseError
+from galint.explain import LoopView, at_line, views
 from galint.registry import RULES
 from galint.run.explore import EntryRuns, Exploration, Explorer
 from galint.run.facts import RunResult
@@ -52,6 +53,35 @@ def analyse(program: p.Program, config: Config, root: Path | None = None, path: 
 
 def lint(source: Source, config: Config, root: Path | None = None) -> Report:
     """The findings of one file, suppressed ones left out, and the counts of its loops."""
+    return _linted(source, config, root)[0]
+
+
+def study(source: Source, config: Config, root: Path | None = None) -> tuple[Report, list[LoopView]]:
+    """What `lint` and `explain` say of one file, from one analysis; no loops where it is not valid Python."""
+    report, analysis = _linted(source, config, root)
+    return report, _views(analysis, source, report)
+
+
+def explain(source: Source, config: Config, root: Path | None = None, line: int | None = None) -> list[LoopView]:
+    """What each training loop does, or only the loop at a 1-based `line`. Raises ParseError."""
+    program = parse(source.text)
+    analysis = analyse(program, config, root, source.path)
+    report = Report(files=1)
+    if analysis is not None:
+        _count(analysis, source, report)
+    loops = _views(analysis, source, report)
+    return loops if line is None else at_line(loops, line)
+
+
+def _views(analysis: Analysis | None, source: Source, report: Report) -> list[LoopView]:
+    if analysis is None:
+        return []
+    missed = [(loop.span, loop.reason) for loop in report.not_understood]
+    understood = loops_understood(analysis)
+    return views(analysis.exploration, analysis.program, source.filename, source.lines, understood, missed)
+
+
+def _linted(source: Source, config: Config, root: Path | None) -> tuple[Report, Analysis | None]:
     report = Report(files=1)
     selected = config.codes_for(source.path)
     try:
@@ -61,7 +91,7 @@ def lint(source: Source, config: Config, root: Path | None = None) -> Report:
             span = Span(error.row, max(error.column - 1, 0), error.row, error.column)
             found = Diagnostic("GA000", "syntax-error", _RULES["GA000"].severity, error.message, source.filename, span)
             report.diagnostics = [found]
-        return report
+        return report, None
     analysis = analyse(program, config, root, source.path)
     if analysis is not None:
         _count(analysis, source, report)
@@ -70,7 +100,7 @@ def lint(source: Source, config: Config, root: Path | None = None) -> Report:
         report.diagnostics, source.text, program.comments, filename=source.filename, selected=selected
     )
     report.diagnostics.sort(key=lambda d: (d.span, d.code))
-    return report
+    return report, analysis
 
 
 # --- findings ----------------------------------------------------------------------------------
@@ -180,6 +210,15 @@ def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:
     return out
 
 
+def _loop_nodes(analysis: Analysis) -> dict[Span, p.Node]:
+    out: dict[Span, p.Node] = {}
+    for stmt in analysis.program.body:
+        for node in analysis.static.walk(stmt):
+            if isinstance(node, p.For | p.While):
+                out[node.span] = node
+    return out
+
+
 def _runs(analysis: Analysis) -> list[RunResult]:
     return [run for e in analysis.exploration.entries for run in (e.base, *(r for _, r in e.flips))]
 
@@ -209,9 +248,15 @@ def _count(analysis: Analysis, source: Source, report: Report) -> None:
     missed: dict[Span, str] = {}
     escapes = [e for run in _runs(analysis) for e in run.escapes]
     stopped = {run.stopped for run in _runs(analysis) if run.stopped}
+    loops = _loop_nodes(analysis)
     for site in analysis.sites:
         if site.span in covered or not steps:
             continue
+        node = loops.get(site.holder)
+        if node is None and site.span in executed:
+            continue  # a single backward outside any loop, whose gradient is cleared
+        if node is not None and any(n.span in understood for n in analysis.static.walk(node)):
+            continue  # another branch of a loop that is understood
         if site.span in executed:
             reason = escapes[0][1] if escapes else "its gradients reach no optimizer step that galint can see"
         else:

@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("run.calls",),
     ("run.explore",),
     ("checks",),
+    ("explain",),
     ("fixes",),
     ("engine",),
     ("render",),

@@ -1,0 +1,228 @@
+"""The training loops of a file as `LoopView`s: windows, configurations that differ, and what is not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from galint import program as p
+from galint.checks.view import View
+from galint.explain.batch import effective
+from galint.explain.model import Happening, LedgerView, LoopView, Variant, WindowView
+from galint.explain.windows import merged, shape, windows
+from galint.ledger import OptimizerLedger, Step
+from galint.run.explore import EntryRuns, Exploration
+from galint.run.facts import RunResult
+from galint.run.static import Static, children
+from galint.source import Span
+
+_KINDS = 5
+"""Windows of different shapes that are listed; more are only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A loop or function of the program: its node, last row, and the function that holds it."""
+
+    node: p.Node
+    end_row: int
+    function: str
+
+
+def views(
+    exploration: Exploration,
+    program: p.Program,
+    filename: str,
+    lines: Sequence[str],
+    understood: Iterable[Span],
+    missed: Iterable[tuple[Span, str]],
+) -> list[LoopView]:
+    """Every training loop in order of its row.
+
+    `understood` are the loops an optimizer step belongs to, `missed` the others with the reason.
+    """
+    places = _places(program)
+    out = []
+    for span in understood:
+        runs = _best(exploration, span)
+        if runs is not None:
+            out.append(_loop(exploration.static, program, filename, lines, places, span, runs))
+    for span, reason in missed:
+        place = places.get(span)
+        out.append(
+            LoopView(
+                filename,
+                span,
+                place.end_row if place else span.end_row,
+                _line(lines, span),
+                place.function if place else "",
+                False,
+                reason=reason,
+                reason_span=_where(exploration, reason),
+            )
+        )
+    return sorted(out, key=lambda v: v.span)
+
+
+def at_line(loops: Sequence[LoopView], line: int) -> list[LoopView]:
+    """The loops that `line` (1-based) belongs to: the innermost around it, else those where it acts."""
+    around = [v for v in loops if v.span.row <= line <= v.end_row and not v.file]
+    if around:
+        innermost = min(around, key=lambda v: v.end_row - v.span.row)
+        return [v for v in around if v.span == innermost.span]
+    return [v for v in loops if any(h.span.row == line and not h.file for h in happenings(v))]
+
+
+def happenings(view: LoopView) -> list[Happening]:
+    """Everything that happens in a loop's windows, in order, each place once."""
+    out: dict[tuple[str, Span, str], Happening] = {}
+    for ledger in view.ledgers:
+        for window in (*ledger.windows, *(w for v in ledger.variants for w in v.windows)):
+            inner = [h for row in window.rows for h in row.happenings]
+            for h in (*window.opening, *inner, *window.closing):
+                out.setdefault((h.kind, h.span, h.file), h)
+    return list(out.values())
+
+
+def _places(program: p.Program) -> dict[Span, _Place]:
+    out: dict[Span, _Place] = {}
+
+    def visit(node: p.Node, inside: str) -> int:
+        name = inside
+        if isinstance(node, p.FunctionDef | p.ClassDef):
+            name = f"{inside}.{node.name}" if inside else node.name
+        end = node.span.end_row
+        for child in children(node):
+            end = max(end, visit(child, name))
+        if isinstance(node, p.For | p.While | p.FunctionDef):
+            out.setdefault(node.span, _Place(node, end, name))
+        return end
+
+    for stmt in program.body:
+        visit(stmt, "")
+    return out
+
+
+def _line(lines: Sequence[str], span: Span) -> str:
+    return lines[span.row - 1].strip() if 1 <= span.row <= len(lines) else ""
+
+
+def _where(exploration: Exploration, reason: str) -> Span | None:
+    for entry in exploration.entries:
+        for run in (entry.base, *(r for _, r in entry.flips)):
+            for span, why in run.escapes:
+                if why == reason:
+                    return span
+    return None
+
+
+def _loop_of(run: RunResult, step: Step) -> Span | None:
+    """The loop that a step's last micro-batch ran in, spelled as the engine counts loops."""
+    for entry in reversed([*step.applied, *(e for e, _ in step.lost)]):
+        micro = run.micros.get(entry.micro)
+        if micro is not None:
+            return micro.loop if micro.loop is not None else entry.span
+    return None
+
+
+def _steps_here(run: RunResult, span: Span) -> bool:
+    return any(_loop_of(run, s) == span for ledger in run.ledgers.values() for s in ledger.steps)
+
+
+def _best(exploration: Exploration, span: Span) -> EntryRuns | None:
+    for entry in exploration.entries:
+        if _steps_here(entry.base, span):
+            return entry
+    for entry in exploration.entries:
+        if any(_steps_here(run, span) for _, run in entry.flips):
+            return entry
+    return None
+
+
+def _loop(
+    static: Static,
+    program: p.Program,
+    filename: str,
+    lines: Sequence[str],
+    places: dict[Span, _Place],
+    span: Span,
+    runs: EntryRuns,
+) -> LoopView:
+    place = places.get(span)
+    main, circumstances = runs.base, ""
+    if not _steps_here(main, span):
+        circumstances, main = next((label, run) for label, run in runs.flips if _steps_here(run, span))
+    view = View(main, static, program)
+    ledgers = []
+    for ledger in view.ledgers:
+        if any(_loop_of(main, s) == span for s in ledger.steps):
+            ledgers.append(_ledger(view, ledger, runs, span))
+    n = max((w_len for g in ledgers for w_len in [g.n or max(len(w.rows) for w in g.windows)]), default=1)
+    label = next((g.n_label for g in ledgers if g.n_label), "")
+    micro = next((m for m in main.micros.values() if m.loop == span), None)
+    assumptions = [_when(circumstances)] if circumstances else []
+    assumptions += [f"{key} = {value}" for key, value in sorted(main.scenario.values.items())]
+    return LoopView(
+        filename,
+        span,
+        place.end_row if place else span.end_row,
+        _line(lines, span),
+        place.function if place else runs.entry.name if runs.entry.function is not None else "",
+        True,
+        tuple(ledgers),
+        effective(static, program, main, place.node if place else None, n, label),
+        assumptions=tuple(assumptions),
+        file=micro.file if micro is not None else "",
+    )
+
+
+def _ledger(view: View, ledger: OptimizerLedger, runs: EntryRuns, span: Span) -> LedgerView:
+    cadence = view.cadence(ledger)
+    shown = merged(windows(view, ledger))
+    known = [shape(w) for w in shown]
+    variants = []
+    others = [(_tail_label(view, runs), runs.tail)] if runs.tail is not view.run else []
+    others += [(_when(label), run) for label, run in runs.flips if run is not view.run]
+    for label, run in others:
+        other = next((x for x in run.ledgers.values() if x.name == ledger.name), None)
+        if other is None or not other.steps:
+            continue
+        new = [w for w in merged(windows(View(run, view.static, view.program), other)) if shape(w) not in known]
+        if new:
+            known += [shape(w) for w in new]
+            variants.append(Variant(label, tuple(new[:_KINDS])))
+    guard = cadence.guard if cadence is not None else None
+    return LedgerView(
+        _name(view, ledger),
+        cadence.n if cadence is not None else None,
+        cadence.label if cadence is not None and not cadence.label.isdigit() else "",
+        guard.span if guard is not None else None,
+        guard.text if guard is not None else "",
+        tuple(shown[:_KINDS]),
+        tuple(variants),
+        max(0, len(shown) - _KINDS),
+    )
+
+
+def _name(view: View, ledger: OptimizerLedger) -> str:
+    """The optimizer as the code spells it at its step; internal object numbers are left out."""
+    name = ledger.name.rstrip("'")
+    head, dot, rest = name.partition(".")
+    return f"self.{rest}" if head.startswith("#") and dot else name if not head.startswith("#") else "optimizer"
+
+
+def _tail_label(view: View, runs: EntryRuns) -> str:
+    return f"when N does not divide the number of micro-batches ({runs.tail.scenario.length} instead of {view.scenario.length})"
+
+
+def _when(label: str) -> str:
+    return f"when `{label[4:]}` is false" if label.startswith("not ") else f"when `{label}` is true"
+
+
+def listed(view: LoopView) -> list[tuple[str, WindowView]]:
+    """Every window that a view lists with the circumstances it needs (empty for the usual ones)."""
+    out: list[tuple[str, WindowView]] = []
+    for ledger in view.ledgers:
+        out += [("", w) for w in ledger.windows]
+        out += [(variant.label, w) for variant in ledger.variants for w in variant.windows]
+    return out
