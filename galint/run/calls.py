@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from galint import program as p
@@ -36,6 +37,11 @@ from galint.run.values import (
 from galint.semantics import contexts, function_meaning, method_meaning
 
 _DEPTH = 40
+_UPDATE_EFFECT = re.compile(r"update|step$|ema|.*_ema$")
+_AVERAGE = re.compile(
+    r"(^|_)(ema|swa)(_|$)|^(model)?ema|ema(model)?$|average[rd]?_?(model|weights)|(model|weight)s?_?averag", re.I
+)
+_UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_update", "update_average"})
 
 
 class Calls(Execute):
@@ -49,6 +55,8 @@ class Calls(Execute):
             return self._super(frame)
         receiver: Value | None = None
         callee: Value
+        if _UPDATE_EFFECT.match(terminal(func)) and self.loops and is_update_effect(func):
+            self.event("update_effect", node.span, p.text(func))
         if isinstance(func, p.Attr):
             receiver = self.eval(func.value, frame)
             callee = self._method(receiver, func.name, func)
@@ -472,6 +480,16 @@ class Calls(Execute):
                     return
             return
         contexts.leave(self, context)
+
+
+def is_update_effect(func: p.Expr) -> bool:
+    """True for a call that belongs to the optimizer step: a moving average of the weights, AdaLoRA's rank budget."""
+    name = terminal(func)
+    if name == "update_and_allocate":
+        return True
+    if isinstance(func, p.Attr) and name in _UPDATES:
+        return bool(_AVERAGE.search(terminal(func.value))) or name not in {"update", "step"}
+    return bool(_AVERAGE.search(name)) and name.startswith(("update", "ema_step"))
 
 
 def kind_of(value: Value | None) -> str:

@@ -28,6 +28,7 @@ def _make(m: Calls, s: Site) -> Value | None:
         steps = plugin.items["num_steps"]
         out.items["__plugin__"] = plugin
     out.items["__steps__"] = steps if steps is not None else Lit(1)
+    out.items["__given__"] = Lit(steps is not None or plugin is not None or "**" in s.kwargs)
     out.items["__made__"] = Lit(s.text)
     out.attrs["sync_gradients"] = TRUE
     out.items["__count__"] = Lit(0)
@@ -68,8 +69,21 @@ def enter(m: Calls, context: Context) -> None:
     elif last:
         number = 0
     accelerator.items["__count__"] = Lit(number)
+    nested = any(c.kind == "accumulate" and c.target is accelerator for c in m.contexts)
     accelerator.attrs["sync_gradients"] = TRUE if sync else FALSE
-    m.event("accumulate", context.span, accelerator.path, sync=sync, last=last, n=int(steps.value), args=context.data.get("models", []))
+    m.event(
+        "accumulate",
+        context.span,
+        accelerator.path,
+        sync=sync,
+        last=last,
+        n=int(steps.value),
+        args=context.data.get("models", []),
+        nested=nested,
+        keys=sorted(steps.keys),
+        made="__made__" in accelerator.items,
+        given=accelerator.items.get("__given__", NONE),
+    )
 
 
 def _loader_ends(m: Calls) -> bool:

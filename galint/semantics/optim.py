@@ -86,6 +86,7 @@ def _scheduler_step(m: Calls, s: Site) -> Value | None:
     data: dict[str, object] = {}
     if isinstance(receiver, Opaque):
         data = {"prepared": bool(receiver.items.get("__prepared__")), "class": receiver.items.get("__class__"), "args": len(s.args)}
+        data |= {name: receiver.items.get(f"__{name}__") for name in ("horizon", "made")}
         if receiver.items.get("__prepared__"):
             accelerator = receiver.items["__prepared__"]
             if isinstance(accelerator, Opaque) and m.truth(accelerator.attrs.get("sync_gradients", Lit(True))) is False:
@@ -97,7 +98,19 @@ def _scheduler_step(m: Calls, s: Site) -> Value | None:
 def _make_scheduler(m: Calls, s: Site) -> Value | None:
     out = Opaque(f"#{m.tick()}", "scheduler")
     out.items["__class__"] = Lit(path_terminal(s.name))
+    horizon = next((s.kwargs[name] for name in _HORIZONS if name in s.kwargs), None)
+    if horizon is None:
+        name = path_terminal(s.name)
+        warmup = name.startswith("get_") and name.endswith("warmup") and "constant" not in name
+        horizon = s.arg(_HORIZON_AT.get(name, 2 if warmup else 99))
+    if horizon is not None:
+        out.items["__horizon__"] = Lit(getattr(horizon, "path", "") or s.text, frozenset(_leaves(horizon)))
+    out.items["__made__"] = Lit(s.span)
     return out
+
+
+_HORIZONS = ("num_training_steps", "total_steps", "total_iters", "T_max", "t_total", "t_initial", "max_iters")
+_HORIZON_AT = {"CosineAnnealingLR": 1, "PolynomialLR": 1, "get_scheduler": 3}
 
 
 def _list_step(m: Calls, s: Site) -> Value | None:
