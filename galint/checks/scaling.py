@@ -38,12 +38,12 @@ def scalings(view: View) -> Iterator[Scaling]:
             continue
         cadence = view.cadence(ledger)
         steps = view.steps(ledger)
-        for step in _steady(view, steps):
+        for step in steady(view, steps):
             distinct = list(dict.fromkeys(e.micro for e in step.applied))
             window = view.window(step)
             home = view.loop_of(window[-1]) if window else None
             window = [t for t in window if view.loop_of(t) == home]
-            if len(window) < 2 or not _is_accumulation(view, step, cadence is not None):
+            if len(window) < 2 or not is_accumulation(view, step, cadence is not None):
                 continue
             if len(distinct) < 2 and not step.lost:
                 continue
@@ -62,7 +62,7 @@ def scalings(view: View) -> Iterator[Scaling]:
                 )
 
 
-def _steady(view: View, steps: list[Step]) -> list[Step]:
+def steady(view: View, steps: list[Step]) -> list[Step]:
     """A full window in the middle of the run, and the first one if it is alone."""
     full = [s for s in steps if len(dict.fromkeys(s.window)) > 1]
     return full[1:3] or full[:1]
@@ -75,13 +75,13 @@ def _first_of_each(step: Step) -> list[Entry]:
     return list(out.values())
 
 
-def _is_accumulation(view: View, step: Step, guarded: bool) -> bool:
+def is_accumulation(view: View, step: Step, guarded: bool) -> bool:
     """A guard with N, an inner loop bounded by a number, or a loop over what is called micro-batches."""
     if guarded:
         return True
     loops = {m.loop for token in step.window if (m := view.micro(token)) is not None}
     for loop in loops:
-        node = _loop_node(view, loop)
+        node = loop_node(view, loop)
         if isinstance(node, p.While):
             return True
         if not isinstance(node, p.For):
@@ -96,7 +96,7 @@ def _is_accumulation(view: View, step: Step, guarded: bool) -> bool:
     return False
 
 
-def _loop_node(view: View, span: Span | None) -> p.Node | None:
+def loop_node(view: View, span: Span | None) -> p.Node | None:
     if span is None:
         return None
     for body in view.static.bodies:
@@ -109,7 +109,7 @@ def _loop_node(view: View, span: Span | None) -> p.Node | None:
 
 def _loop_label(view: View, step: Step) -> str:
     micro = view.micro(step.window[-1]) if step.window else None
-    node = _loop_node(view, micro.loop if micro else None)
+    node = loop_node(view, micro.loop if micro else None)
     if isinstance(node, p.For) and isinstance(node.iter, p.Call) and node.iter.args:
         label = p.text(node.iter.args[-1].value)
         return label if len(label) < 40 else ""
@@ -130,17 +130,17 @@ def _unscaled(
         return False  # rescaled after the window
     if facts.keys & {"accelerate", "deepspeed"}:
         return False
-    if "?" in facts.hidden or any(_names_n(view, key, keys) for key in facts.hidden | facts.keys):
+    if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden | facts.keys):
         return False
     optimizer = view.run.optimizers.get(ledger.name)
     made = getattr(optimizer, "made_keys", frozenset())
     made_text = getattr(optimizer, "made_text", "")
-    if any(_names_n(view, key, keys) for key in made):
+    if any(names_n(view, key, keys) for key in made):
         return False
     return not any(key and re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", made_text) for key in keys)
 
 
-def _names_n(view: View, key: str, keys: frozenset[str]) -> bool:
+def names_n(view: View, key: str, keys: frozenset[str]) -> bool:
     """True when a spelling is N's, holds it, or could hold it."""
     if key in keys:
         return True
@@ -169,7 +169,7 @@ def late_divisions(view: View) -> dict[Span, tuple[Span, str]]:
             last = item.span
         elif last is not None:
             after = item.data["after"]  # type: ignore[union-attr]
-            named = any(_names_n(view, key, keys) for key in item.data["keys"])  # type: ignore[union-attr]
+            named = any(names_n(view, key, keys) for key in item.data["keys"])  # type: ignore[union-attr]
             number = after.value.denominator in values and after.value.numerator == 1
             if named or number:
                 out[last] = (item.span, item.text)  # type: ignore[union-attr]
