@@ -490,7 +490,7 @@ class Evaluate(Machine):
         if isinstance(value, Lit):
             return bool(value.value)
         if isinstance(value, Seq):
-            return bool(value.elts)
+            return True if value.elts else None if value.open else False
         if isinstance(value, Mapping):
             return True if value.items else None
         if isinstance(value, Module | Optimizer | Instance | Function | Class | Bound | Partial | GeneratorCall | Iterator):

@@ -11,7 +11,7 @@ from galint.run.evaluate import Evaluate
 from galint.run.frame import BREAK, CONTINUE, Frame, GeneratorExit_, LoopFrame, RunOver, Signal, UserRaise
 from galint.run.iterate import drive
 from galint.run.match import matches
-from galint.run.static import BACKWARD, GRADIENT, STEP, bails, path_terminal, terminal
+from galint.run.static import BACKWARD, GRADIENT, STEP, bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.values import (
     NONE,
     Bound,
@@ -161,6 +161,8 @@ class Execute(Evaluate):
                 value.path = path
         elif isinstance(value, Instance | Mapping) and value.path.startswith("#"):
             value.path = path
+        elif isinstance(value, Seq) and not value.path:
+            value.path = path
         elif isinstance(value, Module | Optimizer) and value.path.startswith("#"):
             value.path = path
         return value
@@ -287,6 +289,7 @@ class Execute(Evaluate):
 
     def run_continue(self, stmt: p.Continue, frame: Frame) -> Signal:
         """`continue`."""
+        self.event("continue", stmt.span)
         return CONTINUE
 
     def run_nothing(self, stmt: p.Stmt, frame: Frame) -> None:
@@ -387,7 +390,9 @@ class Execute(Evaluate):
         value = self.resolve(value)
         truth = self.truth(value)
         if truth is None:
-            truth = self._decide(stmt, value, body_tags, else_tags)
+            truth = self._decide(stmt, value, body_tags, else_tags, rest)
+        elif isinstance(value, Lit) and value.keys and raises(stmt.body if truth else stmt.orelse):
+            truth = not truth  # an argument check: the program's path is the other side
         elif isinstance(value, Lit) and value.keys and (body_tags ^ else_tags) & GRADIENT and not value.born:
             truth = self._soft_choice(stmt, value, truth)
         moduli = value.moduli if isinstance(value, Lit) else ()
@@ -425,7 +430,9 @@ class Execute(Evaluate):
             return truth
         return self.choose(text, truth, data=False, relevant=True, span=stmt.span)
 
-    def _decide(self, stmt: p.If, value: Value, body: frozenset[str], orelse: frozenset[str]) -> bool:
+    def _decide(
+        self, stmt: p.If, value: Value, body: frozenset[str], orelse: frozenset[str], rest: p.Body = ()
+    ) -> bool:
         """A condition the run does not know: take the branch that trains."""
         key = value.path if isinstance(value, Opaque | Tensor) else p.text(stmt.test)
         if not key or key.startswith("#") or key.startswith("f-string"):
@@ -443,6 +450,14 @@ class Execute(Evaluate):
             default = True
         elif BACKWARD in orelse and BACKWARD not in body:
             default = False
+        elif raises(stmt.body) and not body & trains:
+            default = False
+        elif raises(stmt.orelse) and not orelse & trains:
+            default = True
+        elif leaves and not stmt.orelse and isinstance(stmt.body[-1], p.Return) and ends_in_raise(rest):
+            default = True
+        elif leaves and isinstance(stmt.body[-1], p.Return) and stmt.orelse and bails(stmt.orelse):
+            default = True
         elif leaves and not body & {BACKWARD, STEP}:
             default = False
         elif else_leaves and not orelse & trains:
@@ -570,7 +585,7 @@ class Execute(Evaluate):
 
     def _enter(self, stmt: p.For | p.While) -> LoopFrame:
         self.serials += 1
-        loop = LoopFrame(stmt, stmt.span, self.serials, -1, self.new_token())
+        loop = LoopFrame(stmt, stmt.span, self.serials, -1, self.new_token(), role=self._role_of(stmt))
         self.loops.append(loop)
         return loop
 

@@ -85,3 +85,4 @@ class LoopFrame:
     steps: bool = False
     backwards: bool = False
     residual: list[Guard] = field(default_factory=list)
+    role: str = ""

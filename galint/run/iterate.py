@@ -34,6 +34,8 @@ _SEGMENT = 400
 def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Signal | None:
     """Call `each` with every element; a signal from it ends the iteration and is returned."""
     value = m.resolve(value)
+    if isinstance(value, Seq) and value.open and role in {"length", "window", "windows", "epochs"}:
+        return _grown(m, value, each, node, role)
     if isinstance(value, Seq):
         return _known(m, list(value.elts), each, role, value)
     if isinstance(value, Range):
@@ -68,6 +70,20 @@ def _known(m: Execute, items: list[Value], each: Each, role: str, source: Value)
     for index, item in enumerate(items):
         _last(m, index == len(items) - 1)
         signal = each(item)
+        if signal is not None:
+            return signal
+    return None
+
+
+def _grown(m: Execute, value: Seq, each: Each, node: p.Node, role: str) -> Signal | None:
+    """A list that was built by a loop cut short: as long as its role asks, with elements like the known ones."""
+    wanted = m.demand(length_of(m, value), role)
+    total = int(wanted.value) if wanted is not None else m.scenario.length
+    for index in range(total):
+        m.burn()
+        _last(m, index == total - 1)
+        sample = value.elts[index % len(value.elts)] if value.elts else None
+        signal = each(_renew(m, sample))
         if signal is not None:
             return signal
     return None
@@ -122,6 +138,10 @@ def _generator(m: Execute, call: GeneratorCall, each: Each) -> Signal | None:
 def length_of(m: Execute, value: Value) -> Value:
     """`len(value)` as a number where known, as an unknown setting otherwise."""
     if isinstance(value, Seq):
+        if value.open:
+            if value.length is None:
+                value.length = Opaque(f"len({value.path or '#' + str(m.tick())})")
+            return m.resolve(value.length)
         return Lit(len(value.elts))
     if isinstance(value, Mapping):
         return Lit(len(value.items))

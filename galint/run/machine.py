@@ -32,6 +32,8 @@ NOWHERE = Span(1, 0, 1, 0)
 _BATCH_SIZE = re.compile(r"len\(|\.size\(|\.shape|numel|batch_?size|n_samples|num_samples|\bbs\b")
 _LOGGING = re.compile(r"log|print|save|eval|val|ckpt|checkpoint|disp|freq|interval|report|sample|vis|summary", re.I)
 _LIMIT = 10**9
+_WORLD = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
+_RANK = re.compile(_WORLD.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
 
 
 class Machine:
@@ -144,12 +146,25 @@ class Machine:
         Roles: "window" (N), "length" (of a loader), "epochs", "windows", "limit", "counter" (unknown
         start), "batch" (samples in a micro-batch), "other".
         """
+        asked = value
         value = self.resolve(value)
         if isinstance(value, Lit):
-            return value if value.is_number else None
+            if not value.is_number:
+                return None
+            if role == "window" and value.value < 2 and isinstance(asked, Opaque) and asked.deferred is not None:
+                # A quotient of settings whose numbers were made up: N is what it stands for.
+                self.result.known[asked.path] = self.scenario.window
+                self.result.roles[asked.path] = "window"
+                return Lit(self.scenario.window, frozenset({asked.path}), text=asked.path, born=value.born)
+            return value
         if not isinstance(value, Opaque) or type(value) is not Opaque:
             return None
         role = self._refine(value, role, node)
+        if role in {"other", "limit", "counter", "batch"} and _RANK.search(value.path) and value.deferred is None:
+            number = 2 if _WORLD.search(value.path) else 0
+            self.result.known[value.path] = number
+            self.result.roles[value.path] = "rank"
+            return Lit(number, frozenset({value.path}), text=value.path)
         if value.deferred is not None and role not in {"window", "windows", "epochs"}:
             op, left, right = value.deferred
             a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, role))

@@ -17,6 +17,7 @@ _GENERIC_METHODS = frozenset(
     "train eval step forward backward zero_grad update to cuda cpu parameters state_dict load_state_dict add get set "
     "append extend items keys values close write log save load mean sum item size format join split copy reset".split()
 )
+_TORCH_KINDS = frozenset({"module", "optimizer", "scheduler", "scaler", "loader", "criterion"})
 _NOT_STEPPERS = re.compile(r"sched|^prof|profiler|^env|envs$|progress|pbar|timer|warmup|meter|logger", re.I)
 _NAMED_SCALERS = re.compile(r"scaler|loss_scal|grad_scal", re.I)
 LOSS_NAME = re.compile(r"loss|cost|objective|(^|_)(elbo|nll|ce|kld?)(_|$)", re.I)
@@ -98,6 +99,26 @@ def bails(body: p.Body) -> bool:
     if isinstance(last, p.If):
         return bool(last.orelse) and bails(last.body) and bails(last.orelse)
     return False
+
+
+def raises(body: p.Body) -> bool:
+    """True when a block always ends in an exception or in leaving the program."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, p.Raise):
+        exc = last.exc.func if isinstance(last.exc, p.Call) else last.exc
+        return terminal(exc) not in {"StopIteration", "IndexError", "StopAsyncIteration"}
+    if isinstance(last, p.ExprStmt) and isinstance(last.value, p.Call):
+        return terminal(last.value.func) in {"exit", "_exit", "quit", "abort"}
+    if isinstance(last, p.If):
+        return bool(last.orelse) and raises(last.body) and raises(last.orelse)
+    return False
+
+
+def ends_in_raise(body: p.Body) -> bool:
+    """True for a run of early returns that ends in `raise`: one of the returns is the path."""
+    return bool(body) and raises(body) and all(isinstance(s, p.If | p.Raise | p.ExprStmt) for s in body)
 
 
 class Static:
@@ -193,7 +214,8 @@ class Static:
                 tags.add(STEP)
             through_self = isinstance(func.value, p.Name) and func.value.id in {"self", "cls"}
             through_self = through_self or (isinstance(func.value, p.Call) and terminal(func.value.func) == "super")
-            calls.add((name, through_self))
+            if through_self or name not in _GENERIC_METHODS or self.kind_of(receiver) not in _TORCH_KINDS:
+                calls.add((name, through_self))
         elif isinstance(func, p.Name):
             calls.add((name, True))
         if name in _CALL_TAGS:

@@ -194,12 +194,14 @@ class Tensor(Value):
 class Seq(Value):
     """A list or tuple whose elements are known. `open` marks a list that unknown code may grow."""
 
-    __slots__ = ("elts", "kind", "path")
+    __slots__ = ("elts", "kind", "length", "open", "path")
 
     def __init__(self, elts: list[Value], kind: str = "list", path: str = "") -> None:
         self.elts = elts
         self.kind = kind
         self.path = path
+        self.open = False
+        self.length: Opaque | None = None
 
     def __repr__(self) -> str:
         return f"Seq({self.elts})"
