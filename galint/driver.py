@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,8 +18,8 @@ from galint.registry import RULES
 from galint.source import Source, read_bytes
 
 _RULE_BY_CODE = {rule.code: rule for rule in RULES}
-_POOL_FROM_BYTES = 400_000
-"""Source bytes to parse from which starting worker processes pays (each imports libcst anew)."""
+_POOL_FROM_BYTES = 100_000 if sys.platform == "linux" else 800_000
+"""Source bytes to analyse from which worker processes pay: forked ones are ready at once, spawned ones import anew."""
 _MAX_JOBS = 16
 
 Progress = Callable[[int, int], None]
