@@ -45,7 +45,7 @@ class Event:
     @property
     def coefficient(self) -> Fraction:
         """The coefficient of a backward event."""
-        return Fraction(self.value.lstrip("x×"))
+        return Fraction(self.value.lstrip("x\u00d7"))
 
     @property
     def weights(self) -> list[Fraction]:
@@ -92,9 +92,7 @@ def _marks(text: str, kind: str) -> Iterator[tuple[int, str]]:
 
 def expects(text: str) -> list[Expect]:
     """Every `# expect:` of a text, sorted."""
-    found = [
-        Expect(row, code, part) for row, value in _marks(text, "expect") for code, part in _CODE.findall(value)
-    ]
+    found = [Expect(row, code, part) for row, value in _marks(text, "expect") for code, part in _CODE.findall(value)]
     return sorted(found)
 
 

@@ -32,12 +32,11 @@ from unittest import mock
 
 import torch
 import torch.distributed as dist
+from marks import note
 from torch import Tensor, nn
 from torch.nn.modules import module as module_hooks
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import register_optimizer_step_pre_hook
-
-from tests.marks import note
 
 Gradients = dict[Tensor, Tensor]
 _NORMS = (nn.modules.batchnorm._NormBase, nn.GroupNorm, nn.LayerNorm)
@@ -312,7 +311,7 @@ class _Recorder:
             return done
 
         # DDP compares the annotations themselves, and ours are strings.
-        count.__annotations__ = {"bucket": dist.GradBucket, "return": torch.futures.Future[Tensor]}
+        count.__annotations__ = {"bucket": torch._C._distributed_c10d.GradBucket, "return": torch.futures.Future[Tensor]}
         wrapper.register_comm_hook(None, count)
 
     def close(self) -> Observation:
@@ -362,7 +361,8 @@ class _TinyNet(nn.Module):
         self.fc = nn.Linear(4, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.fc(torch.relu(self.bn1(self.conv1(x))).mean((2, 3)))
+        logits: Tensor = self.fc(torch.relu(self.bn1(self.conv1(x))).mean((2, 3)))
+        return logits
 
 
 def _zoo() -> dict[str, types.ModuleType]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from marks import differences, expects, fixtures, golden, note
 
 from galint.config import Config
 from galint.engine import lint
 from galint.registry import RULES
 from galint.rule import Fixability, Rule
 from galint.source import Source
-from tests.marks import differences, expects, fixtures, golden, note
 
 SCRIPTS = fixtures()
 OBSERVABLES = {"params", "allreduces", "raises", "none"}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from tests.marks import FIXTURES, PAGES, Block, blocks, events, expects, fixtures, golden, note, pages
+from marks import FIXTURES, PAGES, Block, blocks, events, expects, fixtures, golden, note, pages
 
 pytest.importorskip("torch")
 
-from tests.observe import Observation, observe
+from observe import Observation, observe
 
 DIVERGES = 1e-3
 AGREES = 1e-12
@@ -21,7 +20,8 @@ BAD = [p for p in SCRIPTS if expects(p.read_text(encoding="utf-8"))]
 GOOD = [p for p in SCRIPTS if p not in BAD]
 REPAIRED = [p for p in BAD if golden(p)]
 RUNS = [p for p in SCRIPTS if events(p.read_text(encoding="utf-8"))]
-BLOCKS = [b for page in pages() if page.name >= "GA1" for b in blocks(page) if not any(word in b.text for word in _UNSUPPORTED)]
+RULE_PAGES = [page for page in pages() if page.name >= "GA1"]
+BLOCKS = [b for page in RULE_PAGES for b in blocks(page) if not any(word in b.text for word in _UNSUPPORTED)]
 
 
 def _name(path: Path) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from marks import Block, blocks, differences, expects, pages
 
 from galint.config import Config
 from galint.engine import lint
 from galint.registry import RULES
 from galint.rule import Fixability, Rule
 from galint.source import Source
-from tests.marks import Block, blocks, differences, expects, pages
 
 DOCUMENTED = [rule for rule in RULES if rule.code >= "GA1"]
 """Rules about training loops; the GA0 codes speak of files and comments."""
