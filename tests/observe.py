@@ -25,7 +25,6 @@ import socket
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -33,81 +32,14 @@ from unittest import mock
 import torch
 import torch.distributed as dist
 from marks import note
+from observation import Gradients, Micro, Observation, Step, relative
 from torch import Tensor, nn
 from torch.nn.modules import module as module_hooks
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import register_optimizer_step_pre_hook
+from zoo import Momentum, zoo
 
-Gradients = dict[Tensor, Tensor]
 _NORMS = (nn.modules.batchnorm._NormBase, nn.GroupNorm, nn.LayerNorm)
-
-
-@dataclass(eq=False)
-class Micro:
-    """One micro-batch: where its backward stands, the factor in its loss, and its own gradient."""
-
-    line: int
-    factor: float
-    own: Gradients
-    summed: bool
-    forwards: list[tuple[nn.Module, tuple[Tensor, ...], Tensor]]
-    synchronised: bool = False
-
-
-@dataclass(eq=False)
-class Step:
-    """One optimizer step: its micro-batches, and the distance of the applied gradient from the large batch's."""
-
-    line: int
-    micros: int
-    error: float
-    weights: list[float]
-    replayed: bool
-    extra_allreduces: int
-    unsynchronised: bool
-
-
-@dataclass(eq=False)
-class Observation:
-    """What one run showed. `factors` pairs the line of each backward with the factor in its loss."""
-
-    steps: list[Step] = field(default_factory=list)
-    factors: list[tuple[int, float]] = field(default_factory=list)
-    unapplied: int = 0
-    raised: BaseException | None = None
-    start: list[Tensor] = field(default_factory=list)
-    final: list[Tensor] = field(default_factory=list)
-
-    @property
-    def error(self) -> float:
-        """The largest relative error of an applied gradient."""
-        return max((s.error for s in self.steps), default=0.0)
-
-    @property
-    def extra_allreduces(self) -> int:
-        """Micro-batches that synchronised although they were not the last of their window."""
-        return sum(s.extra_allreduces for s in self.steps)
-
-    @property
-    def unsynchronised(self) -> int:
-        """Steps whose last micro-batch did not synchronise."""
-        return sum(s.unsynchronised for s in self.steps)
-
-    def distance(self, other: Observation) -> float:
-        """How far two runs' final parameters lie apart, relative to how far the other one moved."""
-        moved = _norm([b - a for a, b in zip(other.start, other.final, strict=True)])
-        apart = _norm([a - b for a, b in zip(self.final, other.final, strict=True)])
-        return apart / moved
-
-
-def _norm(tensors: Sequence[Tensor]) -> float:
-    return float(torch.stack([t.square().sum() for t in tensors]).sum().sqrt()) if tensors else 0.0
-
-
-def _relative(applied: Sequence[Tensor], wanted: Sequence[Tensor]) -> float:
-    scale = _norm(wanted)
-    apart = _norm([a - b for a, b in zip(applied, wanted, strict=True)])
-    return apart / scale if scale else float(apart > 0)
 
 
 class _Recorder:
@@ -259,7 +191,7 @@ class _Recorder:
         for reference in filter(None, (wanted, replayed)):
             for repeat in clips:
                 repeat(reference)
-            error = max(error, _relative([applied[p] for p in reference], list(reference.values())))
+            error = max(error, relative([applied[p] for p in reference], list(reference.values())))
         extra = sum(m.synchronised for m in micros[:-1])
         late = bool(micros) and self.ddp and not micros[-1].synchronised
         line = self.line()
@@ -311,7 +243,10 @@ class _Recorder:
             return done
 
         # DDP compares the annotations themselves, and ours are strings.
-        count.__annotations__ = {"bucket": torch._C._distributed_c10d.GradBucket, "return": torch.futures.Future[Tensor]}
+        count.__annotations__ = {
+            "bucket": torch._C._distributed_c10d.GradBucket,
+            "return": torch.futures.Future[Tensor],
+        }
         wrapper.register_comm_hook(None, count)
 
     def close(self) -> Observation:
@@ -342,41 +277,6 @@ def _weights(applied: Gradients, micros: Sequence[Micro]) -> list[float]:
     target = torch.cat([g.flatten() for g in applied.values()])
     solved: list[float] = torch.linalg.lstsq(torch.stack(columns, 1), target[:, None]).solution[:, 0].tolist()
     return solved
-
-
-class _Momentum(torch.optim.SGD):
-    """SGD with momentum 0.9 under an adaptive optimizer's constructor."""
-
-    def __init__(self, params: Any, lr: float = 1e-3, **ignored: object) -> None:
-        super().__init__(params, lr=lr, momentum=0.9)
-
-
-class _TinyNet(nn.Module):
-    """Stands for a network of a model zoo: convolution, BatchNorm, classifier."""
-
-    def __init__(self, classes: int) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 4, 3, padding=1, bias=False)
-        self.bn1 = nn.BatchNorm2d(4)
-        self.fc = nn.Linear(4, classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.fc(torch.relu(self.bn1(self.conv1(x))).mean((2, 3)))
-        return logits
-
-
-def _zoo() -> dict[str, types.ModuleType]:
-    """Small stand-ins for torchvision and timm, so that fixtures that name their models run without them."""
-    vision, models, timm = (types.ModuleType(n) for n in ("torchvision", "torchvision.models", "timm"))
-
-    def build(*args: object, num_classes: int = 10, **options: object) -> _TinyNet:
-        return _TinyNet(num_classes)
-
-    for name in ("resnet18", "resnet34", "resnet50", "mobilenet_v2"):
-        setattr(models, name, build)
-    vision.models = models  # type: ignore[attr-defined]
-    timm.create_model = build  # type: ignore[attr-defined]
-    return {"torchvision": vision, "torchvision.models": models, "timm": timm}
 
 
 def _put_module(name: str, module: types.ModuleType | None) -> None:
@@ -415,7 +315,7 @@ def _hooked(recorder: _Recorder) -> Iterator[None]:
             (optimizer, "__init__", lambda self, *a, **k: recorder.optimizer(real_inits[0], self, *a, **k)),
             (scaler, "__init__", lambda self, *a, **k: recorder.scaler(real_inits[1], self, *a, **k)),
             (wrapper, "__init__", lambda self, *a, **k: recorder.wrap(real_inits[2], self, *a, **k)),
-            *((torch.optim, name, _Momentum) for name in ("Adam", "AdamW", "RMSprop")),
+            *((torch.optim, name, Momentum) for name in ("Adam", "AdamW", "RMSprop")),
             *(
                 (place, name, lambda *a, _real=real, **k: recorder.clip(_real, *a, **k))
                 for place in (nn.utils, nn.utils.clip_grad)
@@ -423,7 +323,7 @@ def _hooked(recorder: _Recorder) -> Iterator[None]:
             ),
         ):
             stack.enter_context(mock.patch.object(target, name, new))
-        for name, stand_in in _zoo().items():
+        for name, stand_in in zoo().items():
             # Not mock.patch.dict: it would also forget what torch imports lazily meanwhile.
             stack.callback(_put_module, name, sys.modules.get(name))
             _put_module(name, stand_in)

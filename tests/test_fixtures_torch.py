@@ -9,7 +9,8 @@ from marks import FIXTURES, PAGES, Block, blocks, events, expects, fixtures, gol
 
 pytest.importorskip("torch")
 
-from observe import Observation, observe
+from observation import Observation
+from observe import observe
 
 DIVERGES = 1e-3
 AGREES = 1e-12
