@@ -1,0 +1,80 @@
+"""GA701: `accumulate()` given a list, nested, without N, or around a bare `loss.backward()`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from galint import program as p
+from galint.checks.finding import Finding
+from galint.checks.view import View
+from galint.run.facts import Event
+from galint.run.static import terminal
+from galint.run.values import Lit, Seq
+from galint.source import Span
+
+CODE = "GA701"
+WITNESS = "even"
+
+
+def check(view: View) -> Iterator[Finding]:
+    """Each misuse is a fact of the contexts that were entered."""
+    seen: set[Span] = set()
+    for event in view.run.events:
+        if event.kind != "accumulate" or event.span in seen:
+            continue
+        message = _misuse(view, event)
+        if message:
+            seen.add(event.span)
+            yield Finding(CODE, event.span, message, window=int(event.data["n"]))
+
+
+def _misuse(view: View, event: Event) -> str:
+    n = int(event.data["n"])
+    given = event.data.get("args", [])
+    if event.data.get("nested") and n > 1:
+        return (
+            f"nested `accumulate` contexts advance the counter twice a micro-batch: the step comes every {max(n // 2, 1)} "
+            f"micro-batches instead of {n}; give all models to one `accumulate`"
+        )
+    if given and isinstance(given[0], Seq) and len(given[0].elts) != 0:
+        return "`accumulate` takes models, not a list of them: `no_sync` stays off and every micro-batch all-reduces; unpack the list"
+    flag = event.data.get("given")
+    if n == 1 and event.data.get("made") and isinstance(flag, Lit) and flag.value is False and _wants_n(view):
+        return "the Accelerator is made without `gradient_accumulation_steps`, so `accumulate` steps on every micro-batch"
+    if n > 1:
+        return _bare(view, event, n)
+    return ""
+
+
+def _bare(view: View, event: Event, n: int) -> str:
+    """A backward that is not the accelerator's misses its division by N."""
+    later = [e.seq for e in view.run.events if e.kind == "accumulate" and e.seq > event.seq]
+    end = later[0] if later else 10**9
+    inside = [b for b in view.run.backwards if event.seq < b.seq < end and b.micro == event.micro]
+    bare = [b for b in inside if b.name == "" and "accelerate" not in b.facts.keys]
+    if not bare or len(bare) != len(inside):
+        return ""
+    for fact in bare:
+        terms = [c.substitute(view.known) for c in fact.facts.terms]
+        if fact.facts.summed or fact.facts.hidden & {"?"} or any(c.symbols or abs(c.value) < 1 for c in terms):
+            return ""
+    return (
+        f"a bare `backward()` inside `accumulate` misses the division by N: {n} losses are summed and the applied gradient is "
+        f"{n} times the large batch's; call `accelerator.backward(loss)`"
+    )
+
+
+def _wants_n(view: View) -> bool:
+    """True when the program has a setting for N and gives it to no Accelerator, not even later."""
+    found = False
+    for body in view.static.bodies:
+        for stmt in body:
+            for node in view.static.walk(stmt):
+                if isinstance(node, p.Assign) and any(terminal(t) == "gradient_accumulation_steps" for t in node.targets):
+                    if any("accelerator" in p.text(t).lower() for t in node.targets):
+                        return False
+                name = node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""
+                if re.fullmatch(r"(gradient|grad)_(accumulation|accum|acc)(_steps?)?|accum(ulation)?_(steps|iter)", name):
+                    found = True
+    return found

@@ -1,0 +1,87 @@
+"""GA202: the loss is divided by N twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+from galint.checks.finding import Finding
+from galint.checks.scaling import names_n
+from galint.checks.view import View
+from galint.checks.windows import Window, calls, divides_by, first_of_each, full_windows
+from galint.ledger import Coefficient, Entry
+from galint.run.static import terminal
+from galint.source import Span
+
+CODE = "GA202"
+WITNESS = "even"
+_N = re.compile(r"accum|update_freq|grad_acc|gas\b", re.I)
+
+
+def check(view: View) -> Iterator[Finding]:
+    """A full window whose every coefficient is 1/N², or 1/N of a division that a framework repeats."""
+    seen: set[Span] = set()
+    for window in full_windows(view):
+        if len(window.micros) != window.n or (len(view.ledgers) > 1 and not view.lone(window.ledger)):
+            continue
+        keys = view.n_keys(window.ledger)
+        for entry in first_of_each(window.step):
+            helper = _helper(view, entry)
+            if entry.span in seen or entry.facts.summed or not _twice(view, window, entry, helper):
+                continue
+            if "?" in entry.facts.hidden or any(names_n(view, key, keys) for key in entry.facts.hidden):
+                continue
+            if helper and not _sure_of(view, window, entry, helper):
+                continue
+            seen.add(entry.span)
+            ways = f"by hand and again by {helper}" if helper else "twice"
+            yield Finding(
+                CODE,
+                entry.span,
+                f"the loss is divided by {window.named} {ways}: the applied gradient is 1/{window.n} of the large batch's",
+                step=window.step,
+                window=window.n,
+                related=view.places(window.step),
+                assumptions=("the loss averages over the samples of its micro-batch",),
+            )
+
+
+def _helper(view: View, entry: Entry) -> str:
+    if "accelerate" in entry.facts.keys:
+        return "`accelerator.backward`"
+    return "DeepSpeed's engine" if "deepspeed" in entry.facts.keys else ""
+
+
+def _twice(view: View, window: Window, entry: Entry, helper: str) -> bool:
+    n, own = window.n, _largest(view, entry)
+    if own.value == Fraction(1, n * n):
+        # One division may divide by N squared or by something that happens to be as large.
+        return divides_by(view, n, entry.facts.keys | {window.label}) >= (1 if helper else 2)
+    if helper and own.value == Fraction(1, n):
+        return any(exponent == -1 and _N.search(name) for name, exponent in own.symbols)
+    return False
+
+
+def _largest(view: View, entry: Entry) -> Coefficient:
+    """The coefficient of the loss's heaviest addend; weighted regularisers are lighter."""
+    own = view.coefficient(entry)
+    terms = [c.substitute(view.known) for c in entry.facts.terms]
+    return max(terms, key=lambda c: abs(c.value)) if own in terms else own
+
+
+def _sure_of(view: View, window: Window, entry: Entry, helper: str) -> bool:
+    """True when the framework's own N is visible, or the very number that the script divides by."""
+    if "DeepSpeed" in helper:
+        # An engine stepped on every micro-batch accumulates by its own N; a guarded one leaves N to the script.
+        return not any(guard.moduli for guard in window.step.guards)
+    for call in calls(view):
+        if terminal(call.func) == "Accelerator" and any(
+            a.keyword in {"gradient_accumulation_steps", "gradient_accumulation_plugin"} for a in call.args
+        ):
+            return True
+    own = {k for k in entry.facts.keys if view.run.roles.get(k) == "window"}
+    symbols = {name for name, _ in entry.coefficient.symbols}
+    return bool(own) and not symbols and all(k.endswith("accelerator.gradient_accumulation_steps") for k in own)
+
+

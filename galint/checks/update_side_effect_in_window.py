@@ -1,0 +1,40 @@
+"""GA405: what belongs to the optimizer step (a moving average of the weights) runs on every micro-batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from galint.checks.finding import Finding
+from galint.checks.view import View
+from galint.checks.windows import events_in, every_micro, full_windows
+from galint.source import Span
+
+CODE = "GA405"
+WITNESS = "even"
+_METER = re.compile(r"loss|meter|time|speed|metric|acc\b|norm|sched|optim", re.I)
+
+
+def check(view: View) -> Iterator[Finding]:
+    """A call of this kind in each micro-batch of a window, where the weights change only at its end."""
+    seen: set[Span] = set()
+    for window in full_windows(view):
+        for span, events in events_in(view, window, "update_effect").items():
+            if span in seen or not every_micro(window, events) or _METER.search(events[0].text):
+                continue
+            seen.add(span)
+            total = len(window.micros)
+            budget = events[0].text.endswith("update_and_allocate")
+            effect = "AdaLoRA's rank budget is updated" if budget else "the moving average of the weights is updated"
+            result = "its schedule runs" if budget else "its decay acts"
+            yield Finding(
+                CODE,
+                span,
+                f"{effect} {len(events)} times in a window of {total} micro-batches, although the weights change once: "
+                f"{result} {total} times too fast",
+                step=window.step,
+                window=total,
+                related=view.places(window.step),
+                applied="",
+                expected="",
+            )
