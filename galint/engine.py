@@ -198,7 +198,8 @@ def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:
         elif isinstance(node, p.For | p.While):
             holder = node.span
         if isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name in {"backward", "manual_backward"}:
-            if terminal(node.func.value) not in {"ctx", "super", "Function"}:
+            own = isinstance(node.func.value, p.Name) and node.func.value.id == "self" and node.func.name in static.functions
+            if not own and terminal(node.func.value) not in {"ctx", "super", "Function"}:
                 out.append(BackwardSite(node.span, holder))
         from galint.run.static import children
 
@@ -245,6 +246,9 @@ def _count(analysis: Analysis, source: Source, report: Report) -> None:
     steps = any(STEP in analysis.static.tags(s) for s in analysis.program.body) or any(
         STEP in analysis.static.tags(f) for group in analysis.static.functions.values() for f in group
     )
+    wiped = {m.span for run in _runs(analysis) for ledger in run.ledgers.values() for m, _ in ledger.lost} | {
+        e.span for run in _runs(analysis) for ledger in run.ledgers.values() for s in ledger.steps for e, _ in s.lost
+    }
     missed: dict[Span, str] = {}
     escapes = [e for run in _runs(analysis) for e in run.escapes]
     stopped = {run.stopped for run in _runs(analysis) if run.stopped}
@@ -253,8 +257,8 @@ def _count(analysis: Analysis, source: Source, report: Report) -> None:
         if site.span in covered or not steps:
             continue
         node = loops.get(site.holder)
-        if node is None and site.span in executed:
-            continue  # a single backward outside any loop, whose gradient is cleared
+        if site.span in executed and (node is None or site.span in wiped) and understood:
+            continue  # a probe whose gradient is cleared unused
         if node is not None and any(n.span in understood for n in analysis.static.walk(node)):
             continue  # another branch of a loop that is understood
         if site.span in executed:

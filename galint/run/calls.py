@@ -37,6 +37,8 @@ from galint.run.values import (
 from galint.semantics import contexts, function_meaning, method_meaning
 
 _DEPTH = 40
+_WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
+_BENIGN = re.compile(r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I)
 _UPDATE_EFFECT = re.compile(r"update|step$|ema|.*_ema$")
 _AVERAGE = re.compile(
     r"(^|_)(ema|swa)(_|$)|^(model)?ema|ema(model)?$|average[rd]?_?(model|weights)|(model|weight)s?_?averag", re.I
@@ -421,6 +423,9 @@ class Calls(Execute):
             optimizer = self.make_optimizer(f"#{self.tick()}", modules)
             return optimizer
         out = Opaque(path, kind, data=data, born=max([self.token(), *map(self.born_of, values)]) if data else self.token(), modules=modules)
+        lazy = next((v for v in values if isinstance(v, Range | Iterable | Iterator | GeneratorCall)), None)
+        if lazy is not None and not data and _WRAPS.search(last):
+            return lazy
         loader = next((v for v in values if isinstance(v, Opaque) and v.kind == "loader"), None)
         if loader is not None:
             out.kind, out.length = "loader", length_of(self, loader)
@@ -443,7 +448,7 @@ class Calls(Execute):
 
     def _check_escape(self, site: Site, last: str, values: list[Value], tensors: list[Tensor]) -> None:
         optimizer = next((v for v in values if isinstance(v, Optimizer)), None)
-        if optimizer is None:
+        if optimizer is None or _BENIGN.search(last):
             return
         if any(t.grad for t in tensors) or any(isinstance(v, Function) for v in values):
             self.escape(site.span, f"the optimizer goes into `{last}`, which galint cannot see into")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -195,8 +196,8 @@ class Evaluate(Machine):
             return made
         if value.role == "grad" and name == "data":
             return value
-        kind = "" if value.data else self.static.kind_of(name)
-        if value.kind in {"namespace", "config"} and kind not in {"optimizer", "module"}:
+        kind = "" if value.data or _CONFIG.search(value.path) else self.static.kind_of(name)
+        if value.kind in {"namespace", "config"}:
             kind = ""
         if name in _GRADIENT_METHODS and kind == "":
             return Bound(value, name)
@@ -315,6 +316,9 @@ class Evaluate(Machine):
         if op == "%" and isinstance(right, Opaque) and (isinstance(left, Lit) or not right.data):
             wanted = self.demand(right, "other" if not isinstance(left, Lit) or left.is_number else "", right_node)
             right = wanted or right
+        if op == "//" and type(right) is Opaque and not right.data and not right.kind and isinstance(left, Lit) and left.is_number:
+            if (terminal(right_node) or path_terminal(right.path)) in self.static.window_names:
+                right = self.demand(right, "window", right_node) or right
         if op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and not left.data:
             left = self.demand(left, "counter", None) or left
         elif op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and left.deferred:
@@ -886,6 +890,7 @@ def _compare(op: str, a: Any, b: Any) -> bool | None:
     return None
 
 
+_CONFIG = re.compile(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
 _MODULE_METHODS = frozenset(
     "parameters named_parameters buffers modules named_modules children state_dict load_state_dict train eval to cuda cpu half "
     "float double bfloat16 zero_grad no_sync requires_grad_ apply register_buffer forward __call__ named_children "

@@ -446,6 +446,10 @@ class Execute(Evaluate):
             default = bool(getattr(value.items["__default__"], "value", False))
         elif role == "rank":
             default = False if not gradient else bool(body & GRADIENT)
+        elif STEP in body and STEP not in orelse and BACKWARD not in orelse:
+            default = True
+        elif STEP in orelse and STEP not in body and BACKWARD not in body:
+            default = False
         elif BACKWARD in body and BACKWARD not in orelse and not (leaves and not body & trains):
             default = True
         elif BACKWARD in orelse and BACKWARD not in body:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from galint import program as p
 from galint.run.calls import Calls
 from galint.run.facts import RunResult
-from galint.run.frame import Frame, RunOver, UserRaise
+from galint.run.frame import Frame, LoopFrame, RunOver, UserRaise
 from galint.run.scenario import Choice, Scenario
 from galint.run.static import BACKWARD, STEP, Static, terminal
-from galint.run.values import Class, Function, Lit, Value
+from galint.run.values import Class, Function, Lit, Opaque, Value
 
 _RUN_FUEL = 60_000
 _FILE_FUEL = 900_000
 _FLIPS = 10
+_BATCH = re.compile(r"batch|data|input|sample|image|img|label|target|x$|y$|ids|text|prompt|chosen|rejected|loss|instruction|output", re.I)
 
 
 @dataclass(slots=True)
@@ -122,7 +124,18 @@ class Explorer:
             if func in nested or (owner is None and func.name in {"closure"}):
                 continue
             entries.append(Entry(func, owner))
+        factories = {self._holder(func) for func in trainers if func in nested}
+        entries += [Entry(func, self.static.method_of.get(func)) for func in factories if func is not None and func not in trainers]
         return entries
+
+    def _holder(self, inner: p.FunctionDef) -> p.FunctionDef | None:
+        """The outermost function that defines `inner`."""
+        for stmt in self.program.body:
+            tops = [stmt] if isinstance(stmt, p.FunctionDef) else list(stmt.body) if isinstance(stmt, p.ClassDef) else []
+            for top in tops:
+                if isinstance(top, p.FunctionDef) and top is not inner and any(n is inner for n in self.static.walk(top)):
+                    return top
+        return None
 
     def _nested(self) -> set[p.FunctionDef]:
         """Functions defined inside other functions: they run only through those."""
@@ -237,7 +250,7 @@ class Explorer:
         for event in run.events:
             if event.kind == "accumulate" and event.data["n"] == 1:
                 out += event.data.get("keys", [])
-        out += run.facts.get("unit_windows", [])
+        out += run.facts.get("odd_windows", [])
         return out
 
     def _other(self, run: RunResult, scenario: Scenario) -> Scenario:
@@ -344,12 +357,60 @@ class Explorer:
                 else:
                     kwargs[param.name] = self._param(machine, param)
         flat = self._once_is_an_epoch(func)
+        if self._once_is_a_batch(func):
+            self._call_per_batch(machine, target, args, kwargs, site, frame)
+            return
         result = machine.call_value(target, args, kwargs, site, frame)
         self._drain(machine, result, site)
+        if isinstance(result, Function) and isinstance(result.node, p.FunctionDef) and BACKWARD in self.static.tags(result.node):
+            self._call_per_batch(machine, result, [], {}, site, frame)
+            return
         if flat and machine.result.backwards and not machine.result.facts.get("manual_grad"):
             machine.result.facts["called_twice"] = True
             result = machine.call_value(target, args, kwargs, site, frame)
             self._drain(machine, result, site)
+
+    def _once_is_a_batch(self, func: p.FunctionDef) -> bool:
+        """True when one call handles one micro-batch: backward and a step, and no loop around the backward."""
+        if not {BACKWARD, STEP} <= self.static.tags(func):
+            return False
+        seen: set[p.FunctionDef] = set()
+        work = [func]
+        while work:
+            top = work.pop()
+            if top in seen:
+                continue
+            seen.add(top)
+            for stmt in top.body:
+                for node in self.static.walk(stmt):
+                    if isinstance(node, p.For | p.While) and BACKWARD in self.static.body_tags(node.body):
+                        return False
+            work += [
+                c for call in self.static.calls_in(top) for c in self.static.callees(call) if BACKWARD in self.static.tags(c)
+            ]
+        return True
+
+    def _call_per_batch(
+        self, machine: Calls, target: Function, args: list[Value], kwargs: dict[str, Value], site: p.Call, frame: Frame
+    ) -> None:
+        """Call a per-micro-batch function as the loop in another file would."""
+        node = target.node
+        loop = LoopFrame(node, node.span, 1_000_000, -1, machine.new_token(), role="length")
+        machine.loops.append(loop)
+        params = [q for q in node.params if q.kind == "arg"][len(args) :]
+        try:
+            for index in range(machine.scenario.length):
+                loop.iteration, loop.token = index, machine.new_token()
+                loop.residual.clear()
+                given = [*args, *(self._param(machine, q) for q in params if target.defaults.get(q.name) is None)]
+                fresh = [
+                    Opaque(v.path, data=True, born=loop.token) if type(v) is Opaque and not v.kind and _BATCH.search(v.path) else v
+                    for v in given
+                ]
+                result = machine.call_value(target, fresh, kwargs, site, frame)
+                self._drain(machine, result, site)
+        finally:
+            machine.loops.pop()
 
     def _drain(self, machine: Calls, result: Value, site: p.Call) -> None:
         from galint.run.values import GeneratorCall
@@ -370,9 +431,9 @@ class Explorer:
             "DistributedDataParallel": "module",
         }.get(hint, "")
         if hint in {"int", "float", "str", "bool"}:
-            from galint.run.values import Opaque
-
             return Opaque(param.name)
+        if self.static.kind_of(param.name) == "engine":
+            kind = "engine"
         return machine.make_opaque(param.name, param.name, kind=kind)
 
     def _instance(self, machine: Calls, owner: Class, site: p.Call, frame: Frame) -> Value:

@@ -11,6 +11,7 @@ from galint.run.values import (
     NONE,
     Function,
     GeneratorCall,
+    Instance,
     Iterable,
     Iterator,
     Lit,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 Each = Callable[[Value], Signal | None]
 _IDLE = 3
+_TRAINING = frozenset({"length", "window", "windows", "epochs"})
 _SEGMENT = 400
 
 
@@ -36,8 +38,13 @@ def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Sign
     value = m.resolve(value)
     if isinstance(value, Seq) and value.open and role in {"length", "window", "windows", "epochs"}:
         return _grown(m, value, each, node, role)
+    if isinstance(value, Seq | Mapping) and not (value.elts if isinstance(value, Seq) else value.items) and role in _TRAINING:
+        # A training loop over nothing is not what the program does: the container was filled out of sight.
+        return _opaque(m, Opaque(value.path or f"#{m.tick()}", data=True), each, node, role)
     if isinstance(value, Seq):
         return _known(m, list(value.elts), each, role, value)
+    if isinstance(value, Instance):
+        return _object(m, value, each, node, role)
     if isinstance(value, Range):
         return _range(m, value, each, node, role)
     if isinstance(value, Mapping):
@@ -92,6 +99,12 @@ def _grown(m: Execute, value: Seq, each: Each, node: p.Node, role: str) -> Signa
 def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Signal | None:
     steps = range(value.start, value.stop, value.step) if value.step else range(0)
     total = len(steps)
+    if total == 0 and role in _TRAINING:
+        wanted = {"window": m.scenario.window, "length": m.scenario.length, "epochs": m.scenario.epochs}.get(role, 3)
+        steps = range(value.start, value.start + wanted)
+        total = wanted
+    if role == "window":
+        m.odd_window(value.keys, total)
     cap = {"idle": _IDLE, "comp": 64, "other": 8, "epochs": m.scenario.epochs, "windows": max(3, m.scenario.epochs)}.get(role)
     if role == "window" and total > 4 * _SEGMENT:
         cap = _SEGMENT
@@ -130,9 +143,31 @@ def _generator(m: Execute, call: GeneratorCall, each: Each) -> Signal | None:
         m.run_body(func.node.body, frame)  # type: ignore[union-attr, arg-type]
     except GeneratorExit_ as stop:
         return stop.signal
+    except UserRaise as raised:
+        if raised.name not in {"StopIteration", "IndexError"}:
+            raise
     finally:
         m.call_stack.pop()
     return None
+
+
+def _object(m: Execute, value: Instance, each: Each, node: p.Node, role: str) -> Signal | None:
+    """An object of the project: its `__iter__` where it is a generator, something of unknown length otherwise."""
+    method = m.class_member(value.cls, "__iter__")
+    if isinstance(method, Function) and getattr(method.node, "is_generator", False):
+        count = [0]
+
+        def counted(item: Value) -> Signal | None:
+            count[0] += 1
+            return each(item)
+
+        signal = _generator(m, GeneratorCall(method, [value], {}), counted)
+        if count[0] or role not in _TRAINING:
+            return signal
+    holder = Opaque(value.path, "loader", data=False)
+    holder.length = m.resolve(value.length) if value.length is not None else Opaque(f"len({value.path})")
+    value.length = holder.length
+    return _opaque(m, holder, each, node, role)
 
 
 def length_of(m: Execute, value: Value) -> Value:

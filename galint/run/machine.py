@@ -30,7 +30,7 @@ from galint.source import Span
 
 NOWHERE = Span(1, 0, 1, 0)
 _BATCH_SIZE = re.compile(r"len\(|\.size\(|\.shape|numel|batch_?size|n_samples|num_samples|\bbs\b")
-_LOGGING = re.compile(r"log|print|save|eval|val|ckpt|checkpoint|disp|freq|interval|report|sample|vis|summary", re.I)
+_LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report)", re.I)
 _LIMIT = 10**9
 _WORLD = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
 _RANK = re.compile(_WORLD.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
@@ -103,6 +103,13 @@ class Machine:
         self.result.events.append(event)
         return event
 
+    def odd_window(self, keys: frozenset[str], value: int) -> None:
+        """Note a setting whose default makes a window of one, or too long a one to run."""
+        if keys and (value <= 1 or value > 64):
+            self.result.facts.setdefault("odd_windows", []).append(min(keys))
+        elif value > 64:
+            self.max_backwards = max(self.max_backwards, 6 * min(value, 512))
+
     def escape(self, span: Span, reason: str) -> None:
         """From here on the ledger is unknown, because of `reason`."""
         self.result.escapes.append((span, reason))
@@ -165,7 +172,10 @@ class Machine:
             self.result.known[value.path] = number
             self.result.roles[value.path] = "rank"
             return Lit(number, frozenset({value.path}), text=value.path)
-        if value.deferred is not None and role not in {"window", "windows", "epochs"}:
+        whole = role in {"window", "windows", "epochs"} or (
+            role == "length" and value.deferred is not None and value.deferred[0] in {"//", "/"}
+        )
+        if value.deferred is not None and not whole:
             op, left, right = value.deferred
             a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, role))
             if a is not None and b is not None:

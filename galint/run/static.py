@@ -441,7 +441,7 @@ _MODULE = re.compile(
     r"actor|policy|backbone|student|teacher|unet|vae|transformer|gpt|bert|[GD]|net[GD]|ddp_model|unwrapped_model)$"
 )
 _NOT_MODULE = re.compile(r"(cfg|config|name|path|dir|args|type|dim|size|id|kwargs|dict|state|file|params?)$", re.I)
-_LOADER = re.compile(r"loader|(^|_)dl($|_)|data_?iter|batches$|dataset", re.I)
+_LOADER = re.compile(r"(loader|(^|_)dl|data_?iter|batches|dataset)s?\d*$", re.I)
 _CRITERION = re.compile(r"criterion|loss_?(fn|func|function|fct|module|layer)|objective|(^|_)crit$", re.I)
 
 
@@ -449,6 +449,8 @@ def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
     """Kind of a thing called `name` whose methods `uses` are called (`called_with`: with arguments)."""
     if name in {"self", "cls", "torch", "nn", "dist", "np", "os"}:
         return ""
+    if "backward" in called_with and "step" in uses and "zero_grad" not in uses and not _OPTIMIZER.search(name):
+        return "engine"
     if "unscale_" in uses or re.search(r"(^|_)scaler$|grad_?scaler|^amp_scaler|loss_scaler$", name, re.I):
         return "scaler"
     if _SCHEDULER.search(name) and not {"zero_grad", "step"} <= uses and not re.search(r"type|name|args|cfg|config|step|kwargs", name, re.I):
@@ -457,8 +459,6 @@ def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
         return "accelerator"
     if re.fullmatch(r"_?fabric", name):
         return "fabric"
-    if "backward" in called_with and "step" in uses and not uses & {"zero_grad"} - {"zero_grad"} and not _OPTIMIZER.search(name):
-        return "engine"
     if ("zero_grad" in uses and "step" in uses) or (_OPTIMIZER.search(name) and not _NOT_OPTIMIZER.search(name)):
         return "optimizer"
     if uses & {"parameters", "named_parameters", "no_sync", "load_state_dict", "train", "eval", "state_dict", "modules"}:

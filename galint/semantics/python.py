@@ -57,6 +57,9 @@ def _range(m: Calls, s: Site) -> Value | None:
     if any(n is None or n.value != int(n.value) for n in numbers if n is not None) or None in numbers:
         return Opaque(s.text, role="") if not parts else _unknown_range(m, s, parts)
     ints = [int(n.value) for n in numbers if n is not None]
+    last = numbers[-1]
+    if role == "window" and last is not None and isinstance(m.resolve(s.args[-1]), Lit):
+        m.odd_window(last.keys, ints[-1])
     if role == "epochs" and len(ints) < 3 and ints[-1] - (ints[0] if len(ints) == 2 else 0) == 1:
         last = numbers[-1]
         if last is not None and last.keys:
@@ -129,7 +132,8 @@ def _stepped(m: Calls, s: Site, parts: list[Value], role: str) -> Value | None:
 
 
 def _enumerate(m: Calls, s: Site) -> Value | None:
-    return Iterable("enumerate", [s.args[0]], s.arg(1, "start")) if s.args else None
+    source = s.arg(0, "iterable")
+    return Iterable("enumerate", [source], s.arg(1, "start")) if source is not None else None
 
 
 def _lazy(kind: str) -> Meaning:

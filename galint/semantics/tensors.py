@@ -25,6 +25,8 @@ def _backward(m: Calls, s: Site) -> Value | None:
     target = s.receiver
     if isinstance(target, Seq):
         return None
+    if not s.args and "loss" in s.kwargs:
+        s.args.append(s.kwargs["loss"])
     losses = [t for v in s.args[:1] for t in m.tensors_in(v) if t.grad]
     if isinstance(target, Optimizer | Module) or (isinstance(target, Opaque) and target.kind in {"engine", "accelerator", "fabric"}):
         if losses:
