@@ -1,0 +1,1 @@
+"""`galint experiment`: one model trained with the large batch, with micro-batches, and with each mistake."""
