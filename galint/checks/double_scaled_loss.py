@@ -55,10 +55,11 @@ def _helper(view: View, entry: Entry) -> str:
 
 def _twice(view: View, window: Window, entry: Entry, helper: str) -> bool:
     n, own = window.n, _largest(view, entry)
-    if own.value == Fraction(1, n * n):
+    if abs(own.value) == Fraction(1, n * n):
         # One division may divide by N squared or by something that happens to be as large.
-        return divides_by(view, n, entry.facts.keys | {window.label}) >= (1 if helper else 2)
-    if helper and own.value == Fraction(1, n):
+        wanted = 1 if helper else 2
+        return not window.literal or divides_by(view, n, entry.facts.keys | {window.label}) >= wanted
+    if helper and abs(own.value) == Fraction(1, n):
         return any(exponent == -1 and _N.search(name) for name, exponent in own.symbols)
     return False
 

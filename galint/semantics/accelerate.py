@@ -28,7 +28,7 @@ def _make(m: Calls, s: Site) -> Value | None:
         steps = plugin.items["num_steps"]
         out.items["__plugin__"] = plugin
     out.items["__steps__"] = steps if steps is not None else Lit(1)
-    out.items["__given__"] = Lit(steps is not None or plugin is not None or "**" in s.kwargs)
+    out.items["__given__"] = Lit(steps is not None or any(k == "**" or k.endswith("_plugin") for k in s.kwargs))
     out.items["__made__"] = Lit(s.text)
     out.attrs["sync_gradients"] = TRUE
     out.items["__count__"] = Lit(0)
