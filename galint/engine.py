@@ -119,6 +119,8 @@ def diagnose(analysis: Analysis, source: Source) -> list[Diagnostic]:
 
 
 def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[Finding, str | None]]:
+    if check.witness == "rare":
+        return [(finding, None) for _, run in entry.rares for finding in _run(analysis, run, check)]
     main, witness = (entry.base, entry.other) if check.witness == "even" else (entry.tail, entry.other_tail)
     out: list[tuple[Finding, str | None]] = []
     confirmed = {(f.code, f.span) for f in _run(analysis, witness, check)} if witness is not main else None
@@ -176,7 +178,7 @@ def _diagnostic(finding: Finding, configuration: str | None, source: Source, ana
 
 def _run_of(analysis: Analysis, finding: Finding) -> RunResult | None:
     for entry in analysis.exploration.entries:
-        for run in (entry.base, entry.tail, entry.other, entry.other_tail, *(r for _, r in entry.flips)):
+        for run in (entry.base, entry.tail, entry.other, entry.other_tail, *(r for _, r in (*entry.flips, *entry.rares))):
             for ledger in run.ledgers.values():
                 if any(s is finding.step for s in ledger.steps):
                     return run

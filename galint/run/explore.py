@@ -17,6 +17,7 @@ from galint.run.values import Class, Function, Lit, Opaque, Value
 _RUN_FUEL = 60_000
 _FILE_FUEL = 900_000
 _FLIPS = 10
+_RARES = 3
 _BATCH = re.compile(r"batch|data|input|sample|image|img|label|target|x$|y$|ids|text|prompt|chosen|rejected|loss|instruction|output", re.I)
 
 
@@ -45,6 +46,8 @@ class EntryRuns:
     other: RunResult
     other_tail: RunResult
     flips: list[tuple[str, RunResult]] = field(default_factory=list)
+    rares: list[tuple[str, RunResult]] = field(default_factory=list)
+    """Runs in which a data-dependent condition changed once, at the first window's last micro-batch."""
 
 
 @dataclass(slots=True)
@@ -176,7 +179,17 @@ class Explorer:
         runs = EntryRuns(entry, base, tail, other, other_tail)
         if any(ledger.steps for ledger in base.ledgers.values()) or base.backwards:
             self._flip(entry, runs, scenario)
+            self._rare(entry, runs, scenario, n)
         return runs
+
+    def _rare(self, entry: Entry, runs: EntryRuns, scenario: Scenario, n: int) -> None:
+        """Take data-dependent branches that leave the loop body once, on the micro-batch that should step."""
+        keys = [c.key for c in runs.base.choices.values() if c.data and c.relevant]
+        mark = signature(runs.base)
+        for key in keys[:_RARES]:
+            result = self.run(entry, scenario.variant(rare=key, rare_at=n - 1))
+            if result.backwards and signature(result) != mark:
+                runs.rares.append((key, result))
 
     def _toward_training(self, entry: Entry, scenario: Scenario, first: RunResult) -> tuple[RunResult, Scenario] | None:
         """No backward ran: flip the choices made, latest first, until one does."""
