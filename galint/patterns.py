@@ -34,8 +34,10 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         elif char == "?":
             out += "[^/]"
         elif char == "[" and (end := pattern.find("]", i + 1)) > 0:
-            inner = pattern[i:end].replace("\\", "\\\\").replace("[", "\\[")
-            out += f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]" if inner != "^" else "\\^"
+            negated = pattern[i] == "!"
+            inner = "".join(c if c == "-" else re.escape(c) for c in pattern[i + negated : end])
+            inner = re.sub("-{2,}", r"\\-", inner)  # `--` has a meaning of its own in Python's sets
+            out += f"[{'^' if negated else ''}{inner}]"
             i = end + 1
         else:
             out += re.escape(char)

@@ -188,8 +188,7 @@ def shipped() -> dict[str, Any]:
 
 
 def test_the_shipped_schema_is_the_parsers() -> None:
-    # Written by: python -c "import json, galint.config as c; print(json.dumps(c.json_schema(), indent=2))"
-    assert shipped() == json_schema()
+    assert shipped() == json_schema(), "run tests/regenerate.py"
     jsonschema.Draft202012Validator.check_schema(shipped())
 
 
