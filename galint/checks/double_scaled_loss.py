@@ -28,7 +28,7 @@ def check(view: View) -> Iterator[Finding]:
         keys = view.n_keys(window.ledger)
         for entry in first_of_each(window.step):
             helper = _helper(view, entry)
-            if entry.span in seen or entry.facts.summed or not _twice(view, window, entry, helper):
+            if entry.span in seen or (entry.facts.summed and not helper) or not _twice(view, window, entry, helper):
                 continue
             if "?" in entry.facts.hidden or any(names_n(view, key, keys) for key in entry.facts.hidden):
                 continue
@@ -58,7 +58,8 @@ def _twice(view: View, window: Window, entry: Entry, helper: str) -> bool:
     if abs(own.value) == Fraction(1, n * n):
         # One division may divide by N squared or by something that happens to be as large.
         wanted = 1 if helper else 2
-        return not window.literal or divides_by(view, n, entry.facts.keys | {window.label}) >= wanted
+        sure = not window.literal and not view.scenario.choices  # then two values of N agree
+        return sure or divides_by(view, n, entry.facts.keys | {window.label}) >= wanted
     if helper and abs(own.value) == Fraction(1, n):
         return any(exponent == -1 and _N.search(name) for name, exponent in own.symbols)
     return False

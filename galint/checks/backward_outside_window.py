@@ -1,0 +1,68 @@
+"""GA103: backward runs only on the stepping micro-batch, so the others never contribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from galint.checks.finding import Finding
+from galint.checks.view import View
+from galint.checks.windows import divides_by
+from galint.ledger import OptimizerLedger, Step
+from galint.run.facts import BackwardFact
+from galint.source import Span
+
+CODE = "GA103"
+WITNESS = "even"
+
+
+def check(view: View) -> Iterator[Finding]:
+    """N forwards, one backward of a loss divided by N, one step."""
+    if view.run.facts.get("closure") or view.run.facts.get("manual_grad"):
+        return
+    orders = {b.seq: b for b in view.run.backwards}
+    seen: set[Span] = set()
+    for ledger in view.ledgers:
+        cadence = view.cadence(ledger)
+        steps = view.steps(ledger)
+        for before, step in zip(steps, steps[1:], strict=False):
+            n = cadence.n if cadence is not None else len(_forwards(view, before, step))
+            found = _only(view, ledger, before, step, n, orders)
+            if found is None or found in seen or not view.lone(ledger):
+                continue
+            literal = cadence is None or cadence.label.isdigit()
+            if literal and not divides_by(view, n, _keys(step)):
+                continue
+            seen.add(found)
+            yield Finding(
+                CODE,
+                found,
+                f"backward runs on one of {n} micro-batches: the other {n - 1} are forwarded and never contribute, and the one "
+                f"that does is divided by {n}",
+                step=step,
+                window=n,
+                related=view.places(step),
+                applied=f"g{n}/{n}",
+            )
+
+
+def _only(
+    view: View, ledger: OptimizerLedger, before: Step, step: Step, n: int, facts: dict[int, BackwardFact]
+) -> Span | None:
+    """The window's only backward, where N micro-batches went forward and its loss was divided by N."""
+    if n < 2 or len(view.window(step)) != 1 or step.lost or len({e.seq for e in step.applied}) != 1:
+        return None
+    entry = step.applied[0]
+    fact = facts.get(entry.seq)
+    if fact is None or fact.order > 1 or abs(view.coefficient(entry).value) != Fraction(1, n):
+        return None
+    return entry.span if len(_forwards(view, before, step)) == n else None
+
+
+def _forwards(view: View, before: Step, step: Step) -> set[int]:
+    """The micro-batches that went forward with gradients between two steps."""
+    return {e.micro for e in view.run.events if e.kind == "forward" and before.seq < e.seq < step.seq}
+
+
+def _keys(step: Step) -> frozenset[str]:
+    return frozenset().union(*(e.facts.keys for e in step.applied))

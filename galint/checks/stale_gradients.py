@@ -1,0 +1,76 @@
+"""GA107: one loss's backward leaves gradients that another optimizer applies later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from galint import program as p
+from galint.checks.finding import Finding
+from galint.checks.view import View
+from galint.ledger import Entry, OptimizerLedger, Step
+from galint.source import Span
+
+CODE = "GA107"
+WITNESS = "even"
+
+
+def check(view: View) -> Iterator[Finding]:
+    """A step that applies, besides its own loss, what a backward left before another optimizer's step."""
+    if len(view.ledgers) < 2 or view.run.facts.get("closure") or view.run.facts.get("manual_grad") or _frozen(view):
+        return
+    seen: set[Span] = set()
+    for ledger in view.ledgers:
+        stale = [(s, found) for s in view.steps(ledger) if (found := _left_over(view, ledger, s))]
+        if len(stale) < 2:
+            continue
+        step, (entry, other) = stale[1]
+        if entry.span in seen:
+            continue
+        seen.add(entry.span)
+        own = next(e for e in step.applied if e.span != entry.span)
+        yield Finding(
+            CODE,
+            entry.span,
+            f"this backward also leaves gradients in the parameters of `{ledger.name}`, whose next step applies them with its "
+            f"own: clear them after `{other}` has stepped",
+            step=step,
+            related=((own.span, "the step's own loss"), *view.places(step)),
+            applied="",
+            expected="",
+        )
+
+
+def _left_over(view: View, ledger: OptimizerLedger, step: Step) -> tuple[Entry, str] | None:
+    """An applied entry older than another optimizer's step, where this loss came after that step."""
+    if not step.applied or not all(e.sure for e in step.applied) or step.carried:
+        return None
+    last = max(step.applied, key=lambda e: e.seq)
+    for other in view.ledgers:
+        if other is ledger:
+            continue
+        for taken in other.steps:
+            mine = {e.seq for e in taken.applied}
+            for entry in step.applied:
+                if entry.seq in mine and entry.span != last.span and entry.seq < taken.seq < last.seq:
+                    reached = any(e.seq == last.seq for s in other.steps for e in s.applied)
+                    if not reached and not _shared(view, entry, last):
+                        return entry, other.name
+    return None
+
+
+def _shared(view: View, entry: Entry, last: Entry) -> bool:
+    """True when both losses come from the same micro-batch's forward: a joint loss in two parts."""
+    return entry.micro == last.micro
+
+
+def _frozen(view: View) -> bool:
+    """True when the program switches gradients off somewhere, so reach cannot be told."""
+    for body in view.static.bodies:
+        for stmt in body:
+            for node in view.static.walk(stmt):
+                name = node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""
+                if "requires_grad" in name or name in {"toggle_optimizer", "freeze", "unfreeze"}:
+                    return True
+                if isinstance(node, p.Call) and any(a.keyword == "inputs" for a in node.args):
+                    return True
+    return False
