@@ -79,6 +79,13 @@ def test_gitignore_files_are_respected_with_negation_and_depth(tmp_path: Path) -
     assert len(found(tmp_path, **{"respect-gitignore": False})) == 5
 
 
+def test_gitignore_lines_that_git_cannot_read_are_skipped(tmp_path: Path) -> None:
+    tree(tmp_path, ".git/info/x", "a.py", "b.py", "c.py")
+    (tmp_path / ".gitignore").write_bytes(b"a.py\n!\n/\n\\\n[\n\xff\n")
+    (tmp_path / ".git/info/exclude").write_text("b.py\n")
+    assert found(tmp_path) == ["c.py"]
+
+
 def test_force_exclude_also_follows_gitignore(tmp_path: Path) -> None:
     tree(tmp_path, ".git/x", "out/b.py")
     (tmp_path / ".gitignore").write_text("out/\n")
