@@ -66,18 +66,15 @@ def explain(source: Source, config: Config, root: Path | None = None, line: int 
     """What each training loop does, or only the loop at a 1-based `line`. Raises ParseError."""
     program = parse(source.text)
     analysis = analyse(program, config, root, source.path)
-    report = Report(files=1)
-    if analysis is not None:
-        _count(analysis, source, report)
-    loops = _views(analysis, source, report)
+    loops = _views(analysis, source, Report(files=1))
     return loops if line is None else at_line(loops, line)
 
 
 def _views(analysis: Analysis | None, source: Source, report: Report) -> list[LoopView]:
     if analysis is None:
         return []
+    understood = _count(analysis, source, report)
     missed = [(loop.span, loop.reason) for loop in report.not_understood]
-    understood = loops_understood(analysis)
     return views(analysis.exploration, analysis.program, source.filename, source.lines, understood, missed)
 
 
@@ -124,9 +121,16 @@ def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[
     main, witness = (entry.base, entry.other) if check.witness == "even" else (entry.tail, entry.other_tail)
     out: list[tuple[Finding, str | None]] = []
     confirmed = {(f.code, f.span) for f in _run(analysis, witness, check)} if witness is not main else None
+    doubtful: list[Finding] = []
     for finding in _run(analysis, main, check):
         if confirmed is None or (finding.code, finding.span) in confirmed:
             out.append((finding, None))
+        else:
+            doubtful.append(finding)
+    if doubtful and check.code == "GA401" and entry.third is not None:
+        # A counter that moves by two is right for an odd N and wrong for an even one.
+        again = {(f.code, f.span) for f in _run(analysis, entry.third(), check)}
+        out += [(f, None) for f in doubtful if (f.code, f.span) in again]
     if check.witness == "even":
         seen = {(f.code, f.span) for f, _ in out}
         for label, run in entry.flips:
@@ -241,7 +245,8 @@ def loops_understood(analysis: Analysis) -> dict[Span, set[Span]]:
     return out
 
 
-def _count(analysis: Analysis, source: Source, report: Report) -> None:
+def _count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
+    """Fills the report's counts and returns the loops that are understood."""
     understood = loops_understood(analysis)
     covered = {span for spans in understood.values() for span in spans}
     executed = {b.span for run in _runs(analysis) for b in run.backwards}
@@ -251,6 +256,7 @@ def _count(analysis: Analysis, source: Source, report: Report) -> None:
     wiped = {m.span for run in _runs(analysis) for ledger in run.ledgers.values() for m, _ in ledger.lost} | {
         e.span for run in _runs(analysis) for ledger in run.ledgers.values() for s in ledger.steps for e, _ in s.lost
     }
+    stuck = {f.span for e in analysis.exploration.entries for c in CHECKS if c.code == "GA401" for f in _run(analysis, e.base, c)}
     missed: dict[Span, str] = {}
     escapes = [e for run in _runs(analysis) for e in run.escapes]
     stopped = {run.stopped for run in _runs(analysis) if run.stopped}
@@ -263,6 +269,9 @@ def _count(analysis: Analysis, source: Source, report: Report) -> None:
             continue  # a probe whose gradient is cleared unused
         if node is not None and any(n.span in understood for n in analysis.static.walk(node)):
             continue  # another branch of a loop that is understood
+        if site.span in executed and stuck and not covered:
+            understood.setdefault(site.holder, set()).add(site.span)  # understood: it never steps
+            continue
         if site.span in executed:
             reason = escapes[0][1] if escapes else "its gradients reach no optimizer step that galint can see"
         else:
@@ -272,3 +281,4 @@ def _count(analysis: Analysis, source: Source, report: Report) -> None:
     report.loops = len(understood) + len(missed)
     report.understood = len(understood)
     report.not_understood = [NotUnderstood(source.filename, span, reason) for span, reason in missed.items()]
+    return set(understood)

@@ -1,6 +1,6 @@
 """What each training loop of a file does, micro-batch by micro-batch, as typed data for any renderer."""
 
-from galint.explain.loops import at_line, views
+from galint.explain.loops import at_line, happenings, listed, views
 from galint.explain.model import (
     EffectiveBatch,
     Happening,
@@ -8,6 +8,7 @@ from galint.explain.model import (
     LoopView,
     MicroRow,
     Variant,
+    Weight,
     WindowView,
 )
 
@@ -18,7 +19,10 @@ __all__ = [
     "LoopView",
     "MicroRow",
     "Variant",
+    "Weight",
     "WindowView",
     "at_line",
+    "happenings",
+    "listed",
     "views",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from galint.checks.view import View
 from galint.explain.batch import effective
 from galint.explain.model import Happening, LedgerView, LoopView, Variant, WindowView
 from galint.explain.windows import merged, shape, windows
-from galint.ledger import OptimizerLedger, Step
+from galint.ledger import Guard, OptimizerLedger, Step
 from galint.run.explore import EntryRuns, Exploration
 from galint.run.facts import RunResult
 from galint.run.static import Static, children
@@ -47,6 +48,8 @@ def views(
         runs = _best(exploration, span)
         if runs is not None:
             out.append(_loop(exploration.static, program, filename, lines, places, span, runs))
+        else:
+            out.append(_never(filename, lines, places, span))
     for span, reason in missed:
         place = places.get(span)
         out.append(
@@ -103,6 +106,13 @@ def _places(program: p.Program) -> dict[Span, _Place]:
     return out
 
 
+def _never(filename: str, lines: Sequence[str], places: dict[Span, _Place], span: Span) -> LoopView:
+    """A loop that galint follows to its end without an optimizer step."""
+    place = places.get(span)
+    end, function = (place.end_row, place.function) if place else (span.end_row, "")
+    return LoopView(filename, span, end, _line(lines, span), function, True, reason="no optimizer step ever runs")
+
+
 def _line(lines: Sequence[str], span: Span) -> str:
     return lines[span.row - 1].strip() if 1 <= span.row <= len(lines) else ""
 
@@ -116,17 +126,17 @@ def _where(exploration: Exploration, reason: str) -> Span | None:
     return None
 
 
-def _loop_of(run: RunResult, step: Step) -> Span | None:
-    """The loop that a step's last micro-batch ran in, spelled as the engine counts loops."""
-    for entry in reversed([*step.applied, *(e for e, _ in step.lost)]):
+def _loops_of(run: RunResult, step: Step) -> set[Span]:
+    """The loops whose micro-batches a step applied or lost, spelled as the engine counts loops."""
+    out: set[Span] = set()
+    for entry in [*step.applied, *(e for e, _ in step.lost)]:
         micro = run.micros.get(entry.micro)
-        if micro is not None:
-            return micro.loop if micro.loop is not None else entry.span
-    return None
+        out.add(micro.loop if micro is not None and micro.loop is not None else entry.span)
+    return out
 
 
 def _steps_here(run: RunResult, span: Span) -> bool:
-    return any(_loop_of(run, s) == span for ledger in run.ledgers.values() for s in ledger.steps)
+    return any(span in _loops_of(run, s) for ledger in run.ledgers.values() for s in ledger.steps)
 
 
 def _best(exploration: Exploration, span: Span) -> EntryRuns | None:
@@ -155,8 +165,8 @@ def _loop(
     view = View(main, static, program)
     ledgers = []
     for ledger in view.ledgers:
-        if any(_loop_of(main, s) == span for s in ledger.steps):
-            ledgers.append(_ledger(view, ledger, runs, span))
+        if any(span in _loops_of(main, s) for s in ledger.steps):
+            ledgers.append(_ledger(view, ledger, runs, span, lines))
     n = max((w_len for g in ledgers for w_len in [g.n or max(len(w.rows) for w in g.windows)]), default=1)
     label = next((g.n_label for g in ledgers if g.n_label), "")
     micro = next((m for m in main.micros.values() if m.loop == span), None)
@@ -176,18 +186,19 @@ def _loop(
     )
 
 
-def _ledger(view: View, ledger: OptimizerLedger, runs: EntryRuns, span: Span) -> LedgerView:
+def _ledger(view: View, ledger: OptimizerLedger, runs: EntryRuns, loop: Span, lines: Sequence[str]) -> LedgerView:
     cadence = view.cadence(ledger)
-    shown = merged(windows(view, ledger))
+    shown = merged(windows(view, ledger, loop))
     known = [shape(w) for w in shown]
     variants = []
-    others = [(_tail_label(view, runs), runs.tail)] if runs.tail is not view.run else []
+    others = [(_tail_label(runs), runs.tail)] if runs.tail is not view.run else []
     others += [(_when(label), run) for label, run in runs.flips if run is not view.run]
     for label, run in others:
         other = next((x for x in run.ledgers.values() if x.name == ledger.name), None)
         if other is None or not other.steps:
             continue
-        new = [w for w in merged(windows(View(run, view.static, view.program), other)) if shape(w) not in known]
+        seen = merged(windows(View(run, view.static, view.program), other, loop))
+        new = [w for w in seen if shape(w) not in known]
         if new:
             known += [shape(w) for w in new]
             variants.append(Variant(label, tuple(new[:_KINDS])))
@@ -197,11 +208,26 @@ def _ledger(view: View, ledger: OptimizerLedger, runs: EntryRuns, span: Span) ->
         cadence.n if cadence is not None else None,
         cadence.label if cadence is not None and not cadence.label.isdigit() else "",
         guard.span if guard is not None else None,
-        guard.text if guard is not None else "",
+        _spelled(guard, lines) if guard is not None else "",
+        guard is not None and guard.negated,
         tuple(shown[:_KINDS]),
         tuple(variants),
         max(0, len(shown) - _KINDS),
     )
+
+
+def _spelled(guard: Guard, lines: Sequence[str]) -> str:
+    """A guard as the file writes it, when it is of this file and on one line."""
+    span = guard.span
+    if span.row == span.end_row and span.row <= len(lines):
+        written = re.sub(r"^(?:if|elif|while)\b\s*|\s*:$", "", lines[span.row - 1][span.column : span.end_column])
+        if _bare(written) == _bare(guard.text):
+            return written
+    return guard.text
+
+
+def _bare(text: str) -> str:
+    return "".join(c for c in text if c not in " ()\"'")
 
 
 def _name(view: View, ledger: OptimizerLedger) -> str:
@@ -211,8 +237,8 @@ def _name(view: View, ledger: OptimizerLedger) -> str:
     return f"self.{rest}" if head.startswith("#") and dot else name if not head.startswith("#") else "optimizer"
 
 
-def _tail_label(view: View, runs: EntryRuns) -> str:
-    return f"when N does not divide the number of micro-batches ({runs.tail.scenario.length} instead of {view.scenario.length})"
+def _tail_label(runs: EntryRuns) -> str:
+    return f"when the loader has {runs.tail.scenario.length} micro-batches, which N does not divide"
 
 
 def _when(label: str) -> str:

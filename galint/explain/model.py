@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from galint.source import Span
@@ -40,12 +41,24 @@ class MicroRow:
     scaler: Literal["scaled", "unscaled", "mixed"] | None
     synced: bool | None
     holds: str
+    held: tuple[int, ...]
+    """The micro-batches in the accumulated gradient afterwards."""
     fate: Fate
     happenings: tuple[Happening, ...]
     lost_at: Span | None = None
     """What discarded it."""
     scaled_loss: bool = False
     """Its backward started from a loss multiplied by the loss scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A micro-batch's coefficient in the applied gradient; `value` is None where a factor is not known."""
+
+    number: int
+    value: Fraction | None
+    scaled: bool
+    """Still multiplied by the loss scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,7 @@ class WindowView:
     applied: str
     expected: str
     verdict: Verdict
+    weights: tuple[Weight, ...] = ()
     stale: int = 0
     """Micro-batches that an earlier step already applied and nothing cleared."""
     opening: tuple[Happening, ...] = ()
@@ -89,6 +103,8 @@ class LedgerView:
     n_label: str
     guard: Span | None
     guard_text: str
+    unless: bool
+    """The step runs where the guard is false."""
     windows: tuple[WindowView, ...]
     variants: tuple[Variant, ...] = ()
     more: int = 0
@@ -122,7 +138,10 @@ class EffectiveBatch:
 
 @dataclass(frozen=True, slots=True)
 class LoopView:
-    """One training loop. A loop that is not understood says why in `reason`, and where in `reason_span`."""
+    """One training loop. A loop that is not understood says why in `reason`, and where in `reason_span`.
+
+    One that is understood and never steps has no ledgers and says that.
+    """
 
     filename: str
     span: Span

@@ -8,11 +8,13 @@ from fractions import Fraction
 from typing import Literal
 
 from galint.checks.view import View
-from galint.explain.model import Fate, Happening, Kind, MicroRow, Verdict, WindowView
+from galint.explain.model import Fate, Happening, Kind, MicroRow, Verdict, Weight, WindowView
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step, formula
 from galint.source import Span
 
 Scaler = Literal["scaled", "unscaled", "mixed"]
+_SHORT = 6
+"""Terms of a formula that are always written out."""
 _EVENTS: dict[str, Kind] = {
     "forward": "forward",
     "no_sync": "no_sync",
@@ -45,15 +47,18 @@ class _Draft:
     closing: list[_Item] = field(default_factory=list)
 
 
-def windows(view: View, ledger: OptimizerLedger) -> list[WindowView]:
-    """Every window of the run in order, numbered from 1; the last one may have no step."""
+def windows(view: View, ledger: OptimizerLedger, loop: Span) -> list[WindowView]:
+    """Every window with a micro-batch of `loop`, in order, numbered from 1; the last one may have no step.
+
+    A lone backward outside any loop stands for its loop.
+    """
     items = sorted(_items(view, ledger), key=lambda item: item.seq)
     drafts = _deal(items, ledger)
     if view.run.truncated and drafts and drafts[-1].step is None and len(drafts) > 1:
         drafts.pop()  # the run was cut short inside it: no step was seen because none was waited for
     after = _Simulation(view, ledger).replay(items)
     scaled = any(b.scaled for b in view.run.backwards)
-    out = [_window(view, draft, after, scaled) for draft in drafts]
+    out = [_window(view, d, after, scaled) for d in drafts if _touches(view, d, loop)]
     return [replace(w, first=k, last=k) for k, w in enumerate(out, 1)]
 
 
@@ -89,7 +94,9 @@ def _items(view: View, ledger: OptimizerLedger) -> Iterator[_Item]:
     for event in view.run.events:
         kind = _EVENTS.get(event.kind)
         if kind is not None:
-            yield _Item(event.seq, event.micro, Happening(kind, event.span, _event_detail(event.kind, event), event.file))
+            yield _Item(
+                event.seq, event.micro, Happening(kind, event.span, _event_detail(event.kind, event), event.file)
+            )
     steps = ledger.steps
     names = {"clear": "zero_grad", "update": "scaler_update"}
     for mark in [m for s in steps for m in s.marks] + ledger.marks:
@@ -159,6 +166,7 @@ def _deal(items: list[_Item], ledger: OptimizerLedger) -> list[_Draft]:
         mine = [i for i in items if start < i.seq <= end]
         draft = _Draft(step, tokens, {t: [] for t in tokens})
         begun = False
+        stepping = next((i.micro for i in reversed(mine) if step is not None and i.step is step), -1)
         for item in mine:
             begun = begun or bool(item.entries)
             if item.micro in draft.rows:
@@ -168,14 +176,23 @@ def _deal(items: list[_Item], ledger: OptimizerLedger) -> list[_Draft]:
             elif item.seen.kind in ("forward", "no_sync"):
                 continue  # of an evaluation loop: no backward belongs to it
             elif begun or item.step is not None:
-                draft.closing.append(item)
+                draft.rows.get(stepping, draft.closing).append(item)
             else:
                 draft.opening.append(item)
-        closer = next((i.micro for i in reversed(mine) if i.step is step and step is not None), closer)
+        closer = stepping if step is not None else closer
         start = end
         if tokens or (step is not None and step.carried):
             drafts.append(draft)
     return drafts
+
+
+def _touches(view: View, draft: _Draft, loop: Span) -> bool:
+    if not draft.tokens:
+        return draft.step is not None
+    # What is left over at the end counts for the loop that left it; a step's window for each of its loops.
+    tokens = draft.tokens if draft.step is not None else draft.tokens[-1:]
+    spans = {e.span for t in tokens for i in draft.rows[t] for e in i.entries}
+    return loop in spans or any(m.loop == loop for t in tokens if (m := view.micro(t)) is not None)
 
 
 def _after(draft: _Draft, item: _Item) -> None:
@@ -251,11 +268,13 @@ def _window(view: View, draft: _Draft, after: dict[int, _After], scaler: bool) -
         items = draft.rows[token]
         entries = [e for i in items for e in i.entries]
         until = [i for i in items if step is None or i.seq <= step.seq]
-        state = after[until[-1].seq] if until else _After({}, None)
+        at_step = [i for i in until if i.step is step and step is not None]
+        last = at_step or until
+        state = after[last[-1].seq] if last else _After({}, None)
         if token == draft.tokens[-1] and step is not None and any(i.step is step for i in items):
-            holds = view.applied(step)
+            holds = _applied(view, step)
         else:
-            holds = formula({place[t]: c for t, c in state.held.items() if t in place})
+            holds = grouped({place[t]: c for t, c in sorted(state.held.items()) if t in place})
         fate: Fate = "applied" if token in applied else "discarded" if token in lost else "pending"
         synced = {flag for e in entries for _, flag in e.facts.synced}
         rows.append(
@@ -265,6 +284,7 @@ def _window(view: View, draft: _Draft, after: dict[int, _After], scaler: bool) -
                 state.scaler if scaler else None,
                 (True in synced) if synced else None,
                 holds,
+                tuple(sorted(place[t] for t in state.held if t in place)),
                 fate,
                 tuple(i.seen for i in items),
                 lost.get(token) if fate == "discarded" else None,
@@ -276,14 +296,43 @@ def _window(view: View, draft: _Draft, after: dict[int, _After], scaler: bool) -
         0,
         tuple(rows),
         step.span if step is not None else None,
-        view.applied(step) if step is not None else "0",
+        _applied(view, step) if step is not None else "0",
         view.expected(step) if step is not None else "",
         _verdict(view, step, len(draft.tokens)),
+        tuple(_weights(view, step, place)) if step is not None else (),
         len({e.micro for e in step.carried}) if step is not None else 0,
         tuple(i.seen for i in draft.opening),
         tuple(i.seen for i in draft.closing),
         tuple(_notes(step, draft)),
     )
+
+
+def _applied(view: View, step: Step) -> str:
+    """The applied gradient; what is still multiplied by the loss scale says so."""
+    if not any(e.scaled for e in step.applied) and step.carried:
+        return view.applied(step)
+    order = {token: number for number, token in enumerate(dict.fromkeys(step.window), 1)}
+    weights = {order[e.micro]: (view.coefficient(e), e.scaled) for e in step.applied if e.micro in order}
+    return grouped({k: c.times_symbol("scale", int(on)) for k, (c, on) in sorted(weights.items())})
+
+
+def grouped(weights: dict[int, Coefficient]) -> str:
+    """A formula in which neighbours of the same coefficient stand together when there are many."""
+    if len(weights) <= _SHORT:
+        return formula(weights)
+    groups: list[dict[int, Coefficient]] = []
+    for number, weight in weights.items():
+        if groups and number - 1 in groups[-1] and groups[-1][number - 1] == weight:
+            groups[-1][number] = weight
+        else:
+            groups.append({number: weight})
+    return " + ".join(map(formula, groups))
+
+
+def _weights(view: View, step: Step, place: dict[int, int]) -> Iterator[Weight]:
+    scaled = {place[e.micro] for e in step.applied if e.scaled and e.micro in place}
+    for number, coefficient in view.weights(step).items():
+        yield Weight(number, None if coefficient.symbols else coefficient.value, number in scaled)
 
 
 def _share(view: View, entries: list[Entry]) -> str:
@@ -313,5 +362,3 @@ def _notes(step: Step | None, draft: _Draft) -> Iterator[str]:
         yield "the loss is a sum over its samples, so 1/N is no mean"
     if step.skipped:
         yield "the step may be skipped"
-
-
