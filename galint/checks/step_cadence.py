@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from galint import program as p
 from galint.checks.finding import Finding
+from galint.checks.scaling import loop_node
 from galint.checks.view import Cadence, View
 from galint.ledger import OptimizerLedger, Step
+from galint.run.facts import Event
+from galint.run.static import terminal
 from galint.source import Span
 
 CODE = "GA401"
@@ -16,18 +20,23 @@ WITNESS = "even"
 def check(view: View) -> Iterator[Finding]:
     """Compare the windows' lengths with the N that the guard itself names."""
     reported: set[Span] = set()
+    yield from _never(view)
+    yield from _short_inner_loops(view)
     for ledger in view.ledgers:
         cadence = view.cadence(ledger)
         if cadence is None or cadence.guard is None or cadence.n < 2 or not view.lone(ledger):
             continue
         if not _gates(view, ledger, cadence) or _start_unknown(cadence):
             continue
-        lengths = [len(view.window(s)) for s in view.steps(ledger)]
-        fault = _fault(view, ledger, lengths, cadence)
+        steps = _judged(view, view.steps(ledger), cadence.n)
+        lengths = [len(view.window(s)) for s in steps]
+        if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1:
+            continue  # `micro == 3` from zero is a window of four
+        fault = _fault(view, ledger, steps, lengths, cadence)
         if fault is None or cadence.guard.span in reported:
             continue
         reported.add(cadence.guard.span)
-        step = next((s for s in view.steps(ledger) if len(view.window(s)) != cadence.n), view.steps(ledger)[-1])
+        step = next((s for s in steps if len(view.window(s)) != cadence.n), view.steps(ledger)[-1])
         yield Finding(
             CODE,
             cadence.guard.span,
@@ -53,7 +62,90 @@ def _start_unknown(cadence: Cadence) -> bool:
     return cadence.guard is not None and any(k.endswith("@start") for k in cadence.guard.keys)
 
 
-def _fault(view: View, ledger: OptimizerLedger, lengths: list[int], cadence: Cadence) -> str | None:
+def _judged(view: View, steps: list[Step], n: int) -> list[Step]:
+    """The steps whose windows the guard alone decides.
+
+    A loop that N does not divide ends in a partial window; where that goes is GA402's and GA403's business, so only
+    windows inside the first run of such a loop count.
+    """
+    ends = [e for e in view.run.events if e.kind == "loop_end"]
+    uneven = {e.data["serial"] for e in ends if e.data["iterations"] % n}
+    out: list[Step] = []
+    for step in steps:
+        serials = {m.serial for t in view.window(step) if (m := view.micro(t)) is not None}
+        if uneven and serials & uneven and (serials != {min(uneven)} or _last_of(view, step, ends)):
+            break
+        if uneven and len(serials) > 1 and max(serials) > min(uneven):
+            break
+        out.append(step)
+    return out
+
+
+def _last_of(view: View, step: Step, ends: list[Event]) -> bool:
+    """True when a window holds the last micro-batch of its loop's run: a flush."""
+    window = view.window(step)
+    micro = view.micro(window[-1]) if window else None
+    if micro is None:
+        return False
+    return any(e.data["serial"] == micro.serial and micro.iteration == e.data["iterations"] - 1 for e in ends)
+
+
+def _never(view: View) -> Iterator[Finding]:
+    """A guard that is asked for several windows and never lets a step through."""
+    if any(ledger.steps for ledger in view.run.ledgers.values()) or len(view.run.backwards) < 4:
+        return
+    asked: dict[Span, list[Event]] = {}
+    for event in view.guard_events:
+        if event.data["steps"]:
+            asked.setdefault(event.span, []).append(event)
+    for span, events in asked.items():
+        exact = [(k, v) for k, v in events[0].data["moduli"] if v > 1 and not k.startswith("≥")]
+        if not exact or any(e.data["taken"] for e in events) or len(events) < 2 * exact[0][1]:
+            continue
+        if any(k.endswith("@start") for e in events for k in e.data["keys"]):
+            continue
+        label, n = exact[0]
+        named = label if label.isdigit() else f"`{label}` = {n}"
+        yield Finding(
+            CODE,
+            span,
+            f"the optimizer never steps: {len(events)} micro-batches pass and the guard with {named} is never true",
+            window=n,
+            applied="0",
+            related=((view.run.backwards[0].span, "the gradients pile up here"),),
+        )
+
+
+def _short_inner_loops(view: View) -> Iterator[Finding]:
+    """`for micro in range(1, N)` with losses divided by N."""
+    seen: set[Span] = set()
+    for ledger in view.ledgers:
+        for step in view.steps(ledger)[:3]:
+            window = view.window(step)
+            micro = view.micro(window[-1]) if window else None
+            node = loop_node(view, micro.loop if micro else None)
+            if not isinstance(node, p.For) or not isinstance(node.iter, p.Call) or len(node.iter.args) != 2:
+                continue
+            first = node.iter.args[0].value
+            if terminal(node.iter.func) not in {"range", "trange"} or not isinstance(first, p.Const) or first.value != 1:
+                continue
+            weights = {view.coefficient(e).value for e in step.applied}
+            if len(weights) != 1 or next(iter(weights)) * (len(window) + 1) != 1 or node.span in seen or len(window) < 2:
+                continue
+            seen.add(node.span)
+            n = len(window) + 1
+            yield Finding(
+                CODE,
+                node.span,
+                f"the loop runs {len(window)} micro-batches, one less than the `{p.text(node.iter.args[1].value)}` = {n} that the loss "
+                "is divided by",
+                step=step,
+                window=n,
+                related=view.places(step)[1:],
+            )
+
+
+def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list[int], cadence: Cadence) -> str | None:
     n, label = cadence.n, cadence.label
     named = f"`{label}` = {n}" if not label.isdigit() else str(n)
     left = len(dict.fromkeys(ledger.window))
@@ -62,7 +154,7 @@ def _fault(view: View, ledger: OptimizerLedger, lengths: list[int], cadence: Cad
         return f"the optimizer steps {_times(len(lengths))} and never again: {left} micro-batches follow without a step"
     if not lengths or all(x == n for x in lengths):
         return None
-    epochs = _epoch_starts(view, view.steps(ledger))
+    epochs = _epoch_starts(view, steps)
     rest = [x for k, x in enumerate(lengths) if k not in epochs]
     firsts = [x for k, x in enumerate(lengths) if k in epochs]
     if rest and all(x == n for x in rest) and firsts:

@@ -25,6 +25,8 @@ class Tail:
 def tails(view: View) -> list[Tail]:
     """Partial windows of a run whose loader N does not divide."""
     out: list[Tail] = []
+    if view.run.facts.get("skips"):
+        return out
     for ledger in view.ledgers:
         if not view.lone(ledger) or not view.accumulates(ledger):
             continue
@@ -65,4 +67,17 @@ def _dropped(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | No
             running = any(span == micro.loop and serial == micro.serial for span, serial, _ in mark.where)
             if not running:
                 return Tail("dropped", ledger, cadence, step, len(wiped), cadence.guard.span, mark.span)
-    return None
+    return _left_over(view, ledger, cadence)
+
+
+def _left_over(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | None:
+    """A single pass over the data that ends inside a window."""
+    pending = {e.micro for e in ledger.pending if not e.applied}
+    if not view.run.facts.get("from_module"):
+        return None
+    if not 0 < len(pending) < cadence.n or view.run.truncated or cadence.guard is None:
+        return None
+    micro = view.micro(min(pending))
+    if micro is None or len({m.serial for m in view.run.micros.values() if m.loop == micro.loop}) != 1:
+        return None
+    return Tail("dropped", ledger, cadence, view.steps(ledger)[-1], len(pending), cadence.guard.span)

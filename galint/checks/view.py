@@ -22,7 +22,8 @@ class Cadence:
     n: int
     label: str
     guard: Guard | None
-    event: Event | None = None
+    ambiguous: bool = False
+    """The number is compared with and spelled out, so the window may be one longer than it."""
 
 
 class View:
@@ -68,13 +69,36 @@ class View:
 
     def window(self, step: Step) -> list[int]:
         """The micro-batches of a step's window, without those that were dropped after their loop had ended."""
-        dropped: set[int] = set()
+        dropped: set[int] = {t for t in step.window if t in self._foreign(step)}
         for entry, mark in step.lost:
             micro = self.micro(entry.micro)
             if micro is not None and micro.loop is not None:
                 if not any(span == micro.loop and serial == micro.serial for span, serial, _ in mark.where):
                     dropped.add(entry.micro)
         return [t for t in dict.fromkeys(step.window) if t not in dropped]
+
+    @cached_property
+    def _shared(self) -> dict[str, frozenset[Span]]:
+        """Optimizer → backward calls that serve another optimizer, where it has calls of its own (GAN losses)."""
+        reach: dict[Span, set[str]] = {}
+        for backward in self.run.backwards:
+            reach.setdefault(backward.span, set()).update(backward.optimizers)
+        names = {ledger.name for ledger in self.ledgers}
+        out: dict[str, frozenset[Span]] = {}
+        for name in names:
+            mine = {span for span, who in reach.items() if name in who}
+            own = {span for span in mine if not (reach[span] & names) - {name}}
+            out[name] = frozenset(mine - own) if own else frozenset()
+        return out
+
+    def _foreign(self, step: Step) -> set[int]:
+        """Micro-batches of a window that only another optimizer's backward contributed to."""
+        shared = self._shared.get(step.optimizer, frozenset())
+        if not shared:
+            return set()
+        entries = [*step.applied, *(e for e, _ in step.lost)]
+        own = {e.micro for e in entries if e.span not in shared}
+        return {e.micro for e in entries if e.span in shared} - own
 
     # --- N -------------------------------------------------------------------------------------
 
@@ -86,7 +110,7 @@ class View:
             for guard in reversed(step.guards):
                 usable = [(label, value) for label, value in guard.moduli if 1 <= value <= 4096]
                 exact = [u for u in usable if not u[0].startswith("≥")] or usable
-                if exact:
+                if exact and self._asked_per_micro(guard):
                     mark = exact[0]
                     numbers[mark] += 1
                     guards.setdefault(mark, guard)
@@ -94,7 +118,13 @@ class View:
         if not numbers:
             return self._inert_cadence(ledger)
         mark = numbers.most_common(1)[0][0]
-        return Cadence(mark[1], mark[0].lstrip("≥"), guards[mark])
+        label = mark[0].lstrip("≥")
+        return Cadence(mark[1], label, guards[mark], mark[0].startswith("≥") and label.isdigit())
+
+    def _asked_per_micro(self, guard: Guard) -> bool:
+        """True when the guard is asked about once a micro-batch; asked once a window, its number counts windows."""
+        asked = sum(e.span == guard.span for e in self.guard_events)
+        return not asked or asked * 2 > len(self.run.micros)
 
     def _inert_cadence(self, ledger: OptimizerLedger) -> Cadence | None:
         """A guard that gates this ledger's steps but was never taken."""

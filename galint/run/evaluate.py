@@ -91,6 +91,8 @@ class Evaluate(Machine):
 
     def soft(self, value: Value) -> Value:
         """A setting's default, or the value that this run gives the setting instead."""
+        if isinstance(value, Lit) and value.text in value.keys and isinstance(value.value, int):
+            self.settings[value.text] = int(self.scenario.values.get(value.text, value.value))
         if isinstance(value, Lit) and value.text and value.text in self.scenario.values and value.text in value.keys:
             return Lit(self.scenario.values[value.text], value.keys, value.moduli, value.born, value.text)
         return value
@@ -586,9 +588,8 @@ class Evaluate(Machine):
             if outcome is not None:
                 moduli = left.moduli + right.moduli
                 if left.is_number and right.is_number and self._is_counterlike(op, left, right):
-                    label = right.text or (min(right.keys) if right.keys else str(right.value))
                     if isinstance(right.value, int) and not left.moduli:
-                        moduli = (*moduli, (f"≥{label}", int(right.value)))
+                        moduli = (*moduli, self._bound(right))
                 return Lit(outcome, left.keys | right.keys, moduli[-4:], max(left.born, right.born))
         out = Opaque(f"{_spell(left)} {op} {_spell(right)}", data=self.is_data(left) or self.is_data(right))
         if out.path.count("#"):
@@ -596,6 +597,15 @@ class Evaluate(Machine):
         out.born = max(self.born_of(left), self.born_of(right))
         out.role = "condition"
         return out
+
+    def _bound(self, right: Lit) -> tuple[str, int]:
+        """What a counter is compared with: the setting in it (`N` in `N - 1`), else the number itself."""
+        if len(right.keys) == 1:
+            key = min(right.keys)
+            number = self.result.known.get(key, self.settings.get(key))
+            if isinstance(number, int) and not isinstance(number, bool) and abs(number - int(right.value)) <= 1:
+                return f"≥{key}", number
+        return f"≥{right.text or (min(right.keys) if right.keys else str(right.value))}", int(right.value)
 
     @staticmethod
     def _is_counterlike(op: str, left: Lit, right: Lit) -> bool:
@@ -650,6 +660,8 @@ class Evaluate(Machine):
 
     def _identity(self, op: str, left: Value, right: Value) -> Value | None:
         negate = op in {"is not", "!="}
+        if isinstance(left, Opaque) and left.role == "grad" and isinstance(right, Lit) and right.value is None:
+            return TRUE if negate else FALSE
         for one, other in ((left, right), (right, left)):
             if isinstance(other, Lit) and other.value is None:
                 if isinstance(one, Lit):

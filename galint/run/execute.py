@@ -391,6 +391,9 @@ class Execute(Evaluate):
         truth = self.truth(value)
         if truth is None:
             truth = self._decide(stmt, value, body_tags, else_tags, rest)
+        elif leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not value.moduli:
+            if any(self.result.roles.get(k) in {"limit", "other"} for k in value.keys):
+                self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
         elif isinstance(value, Lit) and value.keys and raises(stmt.body if truth else stmt.orelse):
             truth = not truth  # an argument check: the program's path is the other side
         elif isinstance(value, Lit) and value.keys and (body_tags ^ else_tags) & GRADIENT and not value.born:
@@ -521,6 +524,8 @@ class Execute(Evaluate):
             return "idle" if not tags & GRADIENT else "other"
         if STEP not in tags:
             return "window"
+        if isinstance(node, p.For) and self._counts_steps(node):
+            return "length"
         inner = [n for s in node.body for n in self._inner_loops(s)]
         inner += [n for n in self._called_loops(node)]
         best = [self.static.body_tags(n.body) for n in inner]
@@ -529,6 +534,11 @@ class Execute(Evaluate):
         if any(BACKWARD in t for t in best):
             return "windows"
         return "length"
+
+    def _counts_steps(self, node: p.For) -> bool:
+        """True when the loop's own variable decides when the optimizer steps."""
+        names = {n.id for n in self.static.walk(node.target) if isinstance(n, p.Name)}
+        return bool(names & self.static.counters)
 
     def _inner_loops(self, stmt: p.Node) -> list[p.For | p.While]:
         out: list[p.For | p.While] = []

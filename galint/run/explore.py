@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +47,8 @@ class EntryRuns:
     other: RunResult
     other_tail: RunResult
     flips: list[tuple[str, RunResult]] = field(default_factory=list)
+    third: Callable[[], RunResult] | None = None
+    """Runs the entry with a third N, for findings that another N happens to hide."""
     rares: list[tuple[str, RunResult]] = field(default_factory=list)
     """Runs in which a data-dependent condition changed once, at the first window's last micro-batch."""
 
@@ -177,6 +180,7 @@ class Explorer:
             other = self.run(entry, smaller)
         other_tail = self.run(entry, smaller.variant(length=2 * m + max(1, m // 2)))
         runs = EntryRuns(entry, base, tail, other, other_tail)
+        runs.third = lambda: self._third(entry, base, scenario)
         if any(ledger.steps for ledger in base.ledgers.values()) or base.backwards:
             self._flip(entry, runs, scenario)
             self._rare(entry, runs, scenario, n)
@@ -211,34 +215,30 @@ class Explorer:
         return best or scenario.window
 
     def _guard_numbers(self, run: RunResult) -> dict[str, int]:
-        out: dict[str, int] = {}
-        for ledger in run.ledgers.values():
-            for step in ledger.steps[:6]:
-                for guard in step.guards:
-                    for label, value in guard.moduli:
-                        out[label.lstrip("≥")] = value
+        """Numbers in step guards: what counters are divided by, or compared with where nothing is divided."""
+        exact: dict[str, int] = {}
+        bounds: dict[str, int] = {}
+        for moduli, _ in _moduli(run):
+            for label, value in moduli:
+                if label.startswith("≥"):
+                    if "len(" not in label:
+                        bounds[label[1:]] = value
+                else:
+                    exact[label] = value
         for event in run.events:
-            if event.kind == "guard":
-                for label, value in event.data["moduli"]:
-                    out.setdefault(label.lstrip("≥"), value)
-            elif event.kind == "accumulate":
-                out["gradient_accumulation_steps"] = event.data["n"]
-        return out
+            if event.kind == "accumulate":
+                exact["gradient_accumulation_steps"] = event.data["n"]
+        return exact or bounds
 
     def _soft_keys(self, run: RunResult) -> dict[str, int]:
         """Settings with a default that take part in step guards, and their values."""
         out: dict[str, int] = {}
-        for ledger in run.ledgers.values():
-            for step in ledger.steps[:6]:
-                for guard in step.guards:
-                    for label, value in guard.moduli:
-                        if label.lstrip("≥") in guard.keys:
-                            out[label.lstrip("≥")] = value
-        for event in run.events:
-            if event.kind == "guard":
-                for label, value in event.data["moduli"]:
-                    if label.lstrip("≥") in event.data["keys"]:
-                        out.setdefault(label.lstrip("≥"), value)
+        numbers = self._guard_numbers(run)
+        for moduli, keys in _moduli(run):
+            for label, value in moduli:
+                name = label.lstrip("≥")
+                if name in keys and name in numbers:
+                    out[name] = value
         return out
 
     def _adapt(self, run: RunResult, scenario: Scenario) -> Scenario:
@@ -277,6 +277,10 @@ class Explorer:
         literal = max((v for k, v in self._guard_numbers(run).items() if k.isdigit() and 1 < v <= 512), default=0)
         changed = scenario.variant(window=3, values=values)
         return changed.variant(length=_multiple(literal or 3))
+
+    def _third(self, entry: Entry, base: RunResult, scenario: Scenario) -> RunResult:
+        values = {label: 6 for label, value in self._soft_keys(base).items() if value > 1}
+        return self.run(entry, scenario.variant(window=6, values=values, length=12))
 
     def _flip(self, entry: Entry, runs: EntryRuns, scenario: Scenario) -> None:
         """Single flips of the conditions that matter."""
@@ -322,6 +326,7 @@ class Explorer:
             machine.result.stopped = "the code nests too deeply"
             machine.result.truncated = True
         machine.result.fuel = _RUN_FUEL - machine.fuel
+        machine.result.facts["from_module"] = entry.function is None
         self.spent += machine.result.fuel
         machine.result.facts["ancestors"] = machine.ancestors
         return machine.result
@@ -415,7 +420,15 @@ class Explorer:
             for index in range(machine.scenario.length):
                 loop.iteration, loop.token = index, machine.new_token()
                 loop.residual.clear()
-                given = [*args, *(self._param(machine, q) for q in params if target.defaults.get(q.name) is None)]
+                given = [*args]
+                for param in params:
+                    if machine.result.roles.get(param.name) == "counter":
+                        number = int(machine.result.known.get(param.name, 0)) + index
+                        given.append(Lit(number, frozenset({f"{param.name}@start"})))
+                    elif target.defaults.get(param.name) is None:
+                        given.append(self._param(machine, param))
+                    else:
+                        break
                 fresh = [
                     Opaque(v.path, data=True, born=loop.token) if type(v) is Opaque and not v.kind and _BATCH.search(v.path) else v
                     for v in given
@@ -503,6 +516,13 @@ class Explorer:
                 machine.run_body((stmt,), frame)
             elif isinstance(stmt, p.ExprStmt) and isinstance(stmt.value, p.Call) and terminal(stmt.value.func) == "add_argument":
                 machine.run_body((stmt,), frame)
+
+
+def _moduli(run: RunResult) -> list[tuple[tuple[tuple[str, int], ...], frozenset[str]]]:
+    """The numbers in the guards of steps, taken or not, with the settings behind them."""
+    out = [(g.moduli, g.keys) for ledger in run.ledgers.values() for s in ledger.steps[:6] for g in s.guards]
+    out += [(e.data["moduli"], e.data["keys"]) for e in run.events if e.kind == "guard"]
+    return out
 
 
 def _has_training_loop(static: Static, func: p.FunctionDef) -> bool:

@@ -65,6 +65,7 @@ class Machine:
         self.unscaled: dict[tuple[str, str], int] = {}
         self.rare_seen: dict[str, int] = {}
         self.finite_iterators = 0
+        self.settings: dict[str, int] = {}
 
     # --- bookkeeping ---------------------------------------------------------------------------
 
@@ -172,8 +173,12 @@ class Machine:
             self.result.known[value.path] = number
             self.result.roles[value.path] = "rank"
             return Lit(number, frozenset({value.path}), text=value.path)
-        whole = role in {"window", "windows", "epochs"} or (
-            role == "length" and value.deferred is not None and value.deferred[0] in {"//", "/"}
+        offset = value.deferred is not None and value.deferred[0] in {"+", "-"} and isinstance(value.deferred[2], Lit)
+        whole = (role in {"window", "windows", "epochs"} and not offset) or (
+            role == "length"
+            and value.deferred is not None
+            and value.deferred[0] in {"//", "/"}
+            and not self._is_window(value.deferred[2])
         )
         if value.deferred is not None and not whole:
             op, left, right = value.deferred
@@ -186,6 +191,12 @@ class Machine:
         self.result.known[value.path] = number
         self.result.roles[value.path] = role
         return Lit(number, frozenset({value.path}), text=value.path, born=value.born)
+
+    def _is_window(self, value: Value) -> bool:
+        """Whether a value is N: its spelling divides or bounds a counter in a step's guard."""
+        if isinstance(value, Lit):
+            return any(path_terminal(k) in self.static.window_names for k in value.keys)
+        return isinstance(value, Opaque) and path_terminal(value.path) in self.static.window_names
 
     def _refine(self, value: Opaque, role: str, node: p.Expr | None) -> str:
         names = {path_terminal(value.path), terminal(node) if node is not None else ""}
@@ -250,9 +261,9 @@ class Machine:
             ledger = self.base.clone(key)
             if optimizer.born_seq:  # made after those gradients were accumulated
                 ledger.pending = [e for e in ledger.pending if e.seq > optimizer.born_seq]
-                kept = {e.micro for e in ledger.pending}
-                ledger.window = [t for t in ledger.window if t in kept]
                 ledger.lost = [(e, m) for e, m in ledger.lost if e.seq > optimizer.born_seq]
+                kept = {e.micro for e in ledger.pending} | {e.micro for e, _ in ledger.lost}
+                ledger.window = [t for t in ledger.window if t in kept]
                 ledger.marks = [m for m in ledger.marks if m.seq > optimizer.born_seq]
             if optimizer.modules:
                 ledger.pending = [
@@ -289,7 +300,9 @@ class Machine:
     def backward(self, tensor: Tensor, span: Span, factor: Coefficient = ONE, name: str = "") -> None:
         """Accumulate the gradient of `tensor` in every optimizer it may reach."""
         self.burn(5)
-        tensor.done = True
+        done: Tensor | None = tensor
+        while done is not None:
+            done.done, done = True, done.parent
         micro = self.token()
         scaled = tensor.scaled is not None
         terms = tuple(dict.fromkeys(t.coefficient.combine(factor) for t in tensor.terms)) or (factor,)

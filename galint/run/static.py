@@ -131,6 +131,8 @@ class Static:
         self.uses: dict[str, set[str]] = defaultdict(set)
         self.called_with: dict[str, set[str]] = defaultdict(set)
         self.window_names: set[str] = set()
+        self.counters: set[str] = set()
+        """Names that stand left of `% N` in a step's guard."""
         self.guard_names: set[str] = set()
         self._own: dict[p.Node, tuple[frozenset[str], frozenset[tuple[str, bool]]]] = {}
         self._reach: dict[p.Node, frozenset[str]] = {}
@@ -220,6 +222,8 @@ class Static:
             calls.add((name, True))
         if name in _CALL_TAGS:
             tags.add(_CALL_TAGS[name])
+        if name in {"zero_", "mul_", "div_"} and isinstance(func, p.Attr) and "grad" in p.text(func.value):
+            tags.add(ZERO if name == "zero_" else SCALE)
         if _NAMED_SCALERS.search(name) and len(node.args) >= 2:
             spelled = " ".join(p.text(a.value) for a in node.args[:3])
             if re.search(r"optim", spelled, re.I):
@@ -227,6 +231,8 @@ class Static:
         for arg in node.args:  # a function handed over is a function that may be called
             if isinstance(arg.value, p.Name) and arg.value.id in self.functions:
                 calls.add((arg.value.id, True))
+            elif isinstance(arg.value, p.Attr) and p.text(arg.value.value) == "self" and arg.value.name in self.functions:
+                calls.add((arg.value.name, True))
 
     def _assign_tags(self, node: p.Assign, tags: set[str]) -> None:
         for target in node.targets:
@@ -344,6 +350,9 @@ class Static:
         names: set[str] = set()
         for test in guards:
             self._divisors(test, names)
+            for node in self.walk(test):
+                if isinstance(node, p.BinOp) and node.op == "%":
+                    self.counters |= {n.id for n in self.walk(node.left) if isinstance(n, p.Name)}
         assigns: dict[str, list[p.Expr]] = defaultdict(list)
         for body in self.bodies:
             for stmt in body:

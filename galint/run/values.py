@@ -139,7 +139,7 @@ class Tensor(Value):
     """A tensor computed from the data or the parameters."""
 
     __slots__ = (
-        "bypassed", "done", "grad", "hidden", "keys", "modules", "path", "reduced", "scaled", "scaled_at", "summed",
+        "bypassed", "done", "grad", "parent", "hidden", "keys", "modules", "path", "reduced", "scaled", "scaled_at", "summed",
         "synced", "terms", "unknown_scale",
     )  # fmt: skip
 
@@ -166,6 +166,8 @@ class Tensor(Value):
         self.done = False
         """Backward already ran from this very tensor."""
         self.unknown_scale = False
+        self.parent: Tensor | None = None
+        """What this tensor is a scaled copy of."""
 
     @property
     def born(self) -> int:

@@ -68,6 +68,7 @@ def _mark(value: Value, scaler: Opaque | None, s: Site) -> Value:
         return value
     out = value.copy()
     out.scaled, out.scaled_at = scaler or Opaque("scaler"), s.span
+    out.parent = value
     return out
 
 
@@ -119,7 +120,11 @@ def _scale_loss(m: Calls, s: Site) -> Value | None:
         from galint.semantics.tensors import _as_loss
 
         loss = _as_loss(m, loss)
-    return Context("scale_loss", None, s.span, {"as": loss.copy() if isinstance(loss, Tensor) else loss})
+    if isinstance(loss, Tensor):
+        scaled = loss.copy()
+        scaled.parent = loss
+        return Context("scale_loss", None, s.span, {"as": scaled})
+    return Context("scale_loss", None, s.span, {"as": loss})
 
 
 def _get_scale(m: Calls, s: Site) -> Value | None:
@@ -137,7 +142,7 @@ FUNCTIONS: dict[str, Meaning] = {
     "torch.cuda.amp.grad_scaler.GradScaler": _make,
     "*.GradScaler": _make,
     "*.ShardedGradScaler": _make,
-    "apex.amp.scale_loss": _scale_loss,
+    "*.scale_loss": _scale_loss,
 }
 
 METHODS: dict[tuple[str, str], Meaning] = {
@@ -148,4 +153,5 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("scaler", "get_scale"): _get_scale,
     ("scaler", "is_enabled"): _enabled,
     ("*", "unscale_"): _unscale,
+    ("*", "scale_loss"): _scale_loss,
 }
