@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 ELEMENTS = 65_536
+LEAST = 8_192
 TENSORS = 128
 
 
@@ -41,16 +42,18 @@ class Sampler:
         every = max(1, -(-len(parameters) // TENSORS))
         chosen = parameters[::every]
         covered = sum(p.numel() for p in chosen)
-        stride = max(1, -(-covered // ELEMENTS))
+        # A thirtieth of a small model determines the weights as well, and costs less beside its short steps.
+        wanted = min(ELEMENTS, max(LEAST, covered // 32))
+        stride = max(1, -(-covered // wanted))
         self.total = total
         self.device = chosen[0].device if chosen else torch.device("cpu")
         wide = any(p.dtype == torch.float64 for p in chosen)
         self.dtype = torch.float64 if wide else torch.float32
         self.slots: list[tuple[torch.Tensor, int, int, int]] = []
         start = 0
-        room = ELEMENTS
+        room = wanted + len(chosen)
         for p in chosen:
-            count = min(max(1, p.numel() // stride), room, p.numel())
+            count = min(max(1, p.numel() // stride), room, p.numel(), ELEMENTS - start)
             if count <= 0:
                 continue
             self.slots.append((p, start, count, max(1, p.numel() // count)))

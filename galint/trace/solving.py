@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 
 CUTOFF = 1e-9
@@ -43,23 +44,20 @@ def solve(matrix: torch.Tensor, predicted: list[float], stale: bool) -> Solution
     `predicted` are the ledger's coefficients of the k rows (and of the stale row when there is one).
     None when a gradient is not finite.
     """
-    if not bool(torch.isfinite(matrix).all()):
+    table = matrix.numpy()  # a problem of a few numbers: numpy starts faster than torch
+    if not np.isfinite(table).all():
         return None
-    count = matrix.shape[0] - 1
-    system, right = matrix[:count, :count], matrix[:count, count]
-    applied_norm = math.sqrt(max(float(matrix[count, count]), 0.0))
-    norms = torch.diagonal(system).clamp_min(0).sqrt()
-    guess = torch.tensor(predicted, dtype=torch.float64)
-    live = norms > 0
-    inverse = torch.where(live, 1.0 / torch.where(live, norms, 1.0), 0.0)
-    unit = system * inverse[:, None] * inverse[None, :]
-    gap = (right - system @ guess) * inverse
-    values, vectors = torch.linalg.eigh(unit)
+    count = len(table) - 1
+    system, right, whole = table[:count, :count], table[:count, count], float(table[count, count])
+    applied_norm = math.sqrt(max(whole, 0.0))
+    norms = np.sqrt(np.clip(np.diagonal(system), 0.0, None))
+    inverse = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+    guess = np.asarray(predicted, dtype=np.float64)
+    values, vectors = np.linalg.eigh(system * np.outer(inverse, inverse))
+    gap = vectors.T @ ((right - system @ guess) * inverse)
     keep = values > CUTOFF * max(count, 1)
-    projected = vectors.T @ gap
-    step = vectors @ torch.where(keep, projected / torch.where(keep, values, 1.0), 0.0)
-    answer = guess + step * inverse
-    left = float(matrix[count, count]) - 2 * float(answer @ right) + float(answer @ (system @ answer))
+    answer = guess + inverse * (vectors @ np.divide(gap, values, out=np.zeros_like(gap), where=keep))
+    left = whole - 2 * float(answer @ right) + float(answer @ system @ answer)
     residual = math.sqrt(max(left, 0.0)) / applied_norm if applied_norm > 0 else 0.0
     numbers = [float(x) for x in answer]
     carry = numbers.pop() if stale else None
@@ -71,13 +69,14 @@ def compare(matrix: torch.Tensor, weights: list[float]) -> tuple[float, float, f
 
     Rows after the first `len(weights)` count with weight 0. (nan, nan, nan) when the reference is zero.
     """
-    last = matrix.shape[0] - 1
-    vector = torch.zeros(last, dtype=torch.float64)
-    vector[: len(weights)] = torch.tensor(weights, dtype=torch.float64)
-    reference = float(vector @ matrix[:last, :last] @ vector)
-    applied = float(matrix[last, last])
-    inner = float(vector @ matrix[:last, last])
-    if reference <= 0:
+    table = matrix.numpy()
+    last = len(table) - 1
+    vector = np.zeros(last)
+    vector[: len(weights)] = weights
+    reference = float(vector @ table[:last, :last] @ vector)
+    applied = float(table[last, last])
+    inner = float(vector @ table[:last, last])
+    if not reference > 0:
         return math.nan, math.nan, math.nan
     ratio = math.sqrt(max(applied, 0.0) / reference)
     cosine = inner / math.sqrt(reference * applied) if applied > 0 else math.nan
