@@ -24,8 +24,8 @@ def key(cache: Cache, data: bytes = b"x", config: Config | None = None, path: Pa
     return cache.key(data, path.name, path, path.parent, config or Config())
 
 
-def stored(cache: Cache, given: Report, **kwargs: bytes) -> str:
-    name = key(cache, **kwargs)
+def stored(cache: Cache, given: Report) -> str:
+    name = key(cache)
     cache.put(name, given)
     return name
 

@@ -18,7 +18,7 @@ from galint.source import Span
 
 def book(*cells: str | list[str], language: str = "python", **extra: object) -> bytes:
     listed = [{"cell_type": "markdown", "source": ["# title"]}]
-    listed += [{"cell_type": "code", "source": cell, "outputs": []} for cell in cells]  # type: ignore[dict-item]
+    listed += [{"cell_type": "code", "source": cell, "outputs": []} for cell in cells]
     metadata = {"language_info": {"name": language}}
     return json.dumps({"cells": listed, "metadata": metadata, "nbformat": 4, **extra}).encode()
 
