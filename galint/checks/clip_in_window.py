@@ -25,10 +25,10 @@ def check(view: View) -> Iterator[Finding]:
             if mark.kind != "clip" or mark.span in seen or not mark.pending or _MEASURES.search(mark.owner):
                 continue
             later = later_micros(window, mark)
-            if not later:
+            times = sum(m.kind == "clip" and m.span == mark.span for m in window.step.marks)
+            if not later or times < 2 or mark.micro not in window.micros:
                 continue
             seen.add(mark.span)
-            times = sum(m.kind == "clip" and m.span == mark.span for m in window.step.marks)
             total = len(window.micros)
             yield Finding(
                 CODE,

@@ -20,7 +20,7 @@ def check(view: View) -> Iterator[Finding]:
     seen: set[Span] = set()
     for full in list(full_windows(view)):
         n = full.n
-        if full.automatic or len(full.micros) != n or (len(view.ledgers) > 1 and not view.lone(full.ledger)):
+        if full.automatic or not full.guarded or len(full.micros) != n or (len(view.ledgers) > 1 and not view.lone(full.ledger)):
             continue
         windows = [(step, view.window(step)) for step in view.steps(full.ledger)]
         if any(len(micros) != n and not _ends_an_epoch(view, micros) for _, micros in windows if micros):

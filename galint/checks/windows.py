@@ -28,6 +28,8 @@ class Window:
     """What spells N; "" where nothing does."""
     automatic: bool
     """Accelerate or DeepSpeed decide when the step acts."""
+    guarded: bool = True
+    """A condition with N in it gates the step."""
 
     @property
     def named(self) -> str:
@@ -56,7 +58,7 @@ def full_windows(view: View, *, any_loop: bool = False) -> Iterator[Window]:
             if len(micros) < 2 or not is_accumulation(view, step, any_loop or cadence is not None or automatic):
                 continue
             label, n = (cadence.label, cadence.n) if cadence is not None else _automatic(accumulates, len(micros))
-            yield Window(ledger, step, micros, n, label, automatic)
+            yield Window(ledger, step, micros, n, label, automatic, cadence is not None)
 
 
 def _automatic(accumulates: list[Event], length: int) -> tuple[str, int]:

@@ -1,0 +1,78 @@
+"""GA206: token-averaged losses are averaged over micro-batches of different token counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+from galint import program as p
+from galint.checks.finding import Finding
+from galint.checks.view import View
+from galint.checks.windows import calls, first_of_each, full_windows
+from galint.run.static import children, terminal
+from galint.source import Span
+
+CODE = "GA206"
+WITNESS = "even"
+_TOKENS = re.compile(r"token|vocab|input_ids|\bpad|seq_?len|sentence", re.I)
+
+
+def check(view: View) -> Iterator[Finding]:
+    """Equal weights 1/N for losses that are means over the tokens that `ignore_index` leaves."""
+    ignoring = next((c for c in calls(view) if _ignores(c)), None)
+    if ignoring is None or not _about_tokens(view) or not _masks(view, ignoring):
+        return
+    seen: set[Span] = set()
+    for window in full_windows(view):
+        for entry in first_of_each(window.step):
+            if entry.span in seen or entry.facts.summed or view.coefficient(entry).value != Fraction(1, len(window.micros)):
+                continue
+            if view.coefficient(entry).symbols or "?" in entry.facts.hidden:
+                continue
+            seen.add(entry.span)
+            yield Finding(
+                CODE,
+                entry.span,
+                f"each micro-batch weighs 1/{len(window.micros)} whatever its number of unmasked tokens: the large batch "
+                "averages over all tokens; sum the losses and divide by the window's token count",
+                step=window.step,
+                window=len(window.micros),
+                related=((ignoring.span, "the loss averages over the tokens that are left"), *view.places(window.step)),
+            )
+
+
+def _ignores(call: p.Call) -> bool:
+    """A cross entropy that leaves tokens out and averages over the rest."""
+    if terminal(call.func) not in {"cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"}:
+        return False
+    words = {a.keyword: p.text(a.value) for a in call.args if a.keyword}
+    return "ignore_index" in words and words.get("reduction", "'mean'").strip("'\"") == "mean"
+
+
+def _masks(view: View, call: p.Call) -> bool:
+    """True when padding or a label set to the ignored value shows that tokens are really left out."""
+    ignored = next(a.value for a in call.args if a.keyword == "ignore_index")
+    if not isinstance(ignored, p.Const):
+        return "pad" in p.text(ignored).lower()
+    return p.text(ignored) == "-100" and sum(_spelled(body, "-100") for body in view.static.bodies) > 1
+
+
+def _spelled(body: p.Body, text: str) -> int:
+    return sum(1 for stmt in body for node in _walk(stmt) if isinstance(node, p.Expr) and p.text(node) == text)
+
+
+def _walk(node: p.Node) -> Iterator[p.Node]:
+    yield node
+    for child in children(node):
+        yield from _walk(child)
+
+
+def _about_tokens(view: View) -> bool:
+    for body in view.static.bodies:
+        for stmt in body:
+            for node in view.static.walk(stmt):
+                name = node.id if isinstance(node, p.Name) else node.name if isinstance(node, p.Attr) else ""
+                if name and _TOKENS.search(name):
+                    return True
+    return False
