@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
+from galint.checks.windows import program_nodes
 from galint.run.facts import Event
-from galint.run.static import terminal
 from galint.run.values import Lit, Seq
 from galint.source import Span
 
 CODE = "GA701"
 WITNESS = "even"
+_N = re.compile(r"(gradient|grad)_(accumulation|accum|acc)(_steps?)?|accum(ulation)?_(steps|iter)")
+_ACCELERATORS_N = re.compile(r"accelerator.*\bgradient_accumulation_steps$", re.I)
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -38,9 +40,13 @@ def _misuse(view: View, event: Event) -> str:
             f"micro-batches instead of {n}; give all models to one `accumulate`"
         )
     if given and isinstance(given[0], Seq) and len(given[0].elts) != 0:
-        return "`accumulate` takes models, not a list of them: `no_sync` stays off and every micro-batch all-reduces; unpack the list"
+        return (
+            "`accumulate` takes models, not a list of them: `no_sync` stays off and every micro-batch all-reduces; "
+            "unpack the list"
+        )
     flag = event.data.get("given")
-    if n == 1 and event.data.get("made") and isinstance(flag, Lit) and flag.value is False and _wants_n(view):
+    missing = isinstance(flag, Lit) and flag.value is False
+    if n == 1 and event.data.get("made") and missing and _wants_n(view):
         return "the Accelerator is made without `gradient_accumulation_steps`, so `accumulate` steps on every micro-batch"
     if n > 1:
         return _bare(view, event, n)
@@ -60,21 +66,17 @@ def _bare(view: View, event: Event, n: int) -> str:
         if fact.facts.summed or fact.facts.hidden & {"?"} or any(c.symbols or abs(c.value) < 1 for c in terms):
             return ""
     return (
-        f"a bare `backward()` inside `accumulate` misses the division by N: {n} losses are summed and the applied gradient is "
-        f"{n} times the large batch's; call `accelerator.backward(loss)`"
+        f"a bare `backward()` inside `accumulate` misses the division by N: {n} losses are summed and the applied "
+        f"gradient is {n} times the large batch's; call `accelerator.backward(loss)`"
     )
 
 
 def _wants_n(view: View) -> bool:
     """True when the program has a setting for N and gives it to no Accelerator, not even later."""
     found = False
-    for body in view.static.bodies:
-        for stmt in body:
-            for node in view.static.walk(stmt):
-                if isinstance(node, p.Assign) and any(terminal(t) == "gradient_accumulation_steps" for t in node.targets):
-                    if any("accelerator" in p.text(t).lower() for t in node.targets):
-                        return False
-                name = node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""
-                if re.fullmatch(r"(gradient|grad)_(accumulation|accum|acc)(_steps?)?|accum(ulation)?_(steps|iter)", name):
-                    found = True
+    for node in program_nodes(view):
+        if isinstance(node, p.Assign) and any(_ACCELERATORS_N.search(p.text(t)) for t in node.targets):
+            return False
+        name = node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""
+        found = found or bool(_N.fullmatch(name))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import pairwise
 
 from galint.checks.finding import Finding
 from galint.checks.view import View
@@ -25,7 +26,7 @@ def check(view: View) -> Iterator[Finding]:
     for ledger in view.ledgers:
         cadence = view.cadence(ledger)
         steps = view.steps(ledger)
-        for before, step in zip(steps, steps[1:], strict=False):
+        for before, step in pairwise(steps):
             n = cadence.n if cadence is not None else len(_forwards(view, before, step))
             found = _only(view, ledger, before, step, n, orders)
             if found is None or found in seen or not view.lone(ledger):
@@ -37,8 +38,8 @@ def check(view: View) -> Iterator[Finding]:
             yield Finding(
                 CODE,
                 found,
-                f"backward runs on one of {n} micro-batches: the other {n - 1} are forwarded and never contribute, and the one "
-                f"that does is divided by {n}",
+                f"backward runs on one of {n} micro-batches: the other {n - 1} are forwarded and never contribute, and "
+                f"the one that does is divided by {n}",
                 step=step,
                 window=n,
                 related=view.places(step),

@@ -10,7 +10,7 @@ from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
 from galint.checks.windows import full_windows
-from galint.run.static import children, terminal
+from galint.run.static import terminal
 
 CODE = "GA502"
 WITNESS = "even"
@@ -28,14 +28,14 @@ def check(view: View) -> Iterator[Finding]:
             continue
         seen.add(loop)
         found = _coupled(view, loop)
-        if found is None or any(_BANK.search(n.id) for n in _nodes(loop) if isinstance(n, p.Name)):
+        if found is None or any(_BANK.search(n.id) for n in view.static.walk(loop) if isinstance(n, p.Name)):
             continue
         count = len(window.micros)
         yield Finding(
             CODE,
             found.span,
-            f"this loss compares the samples of one micro-batch only: {count} micro-batches see 1/{count} of the large batch's "
-            "negatives, and accumulation cannot add the rest",
+            f"this loss compares the samples of one micro-batch only: {count} micro-batches see 1/{count} of the "
+            "large batch's negatives, and accumulation cannot add the rest",
             step=window.step,
             window=count,
             related=view.places(window.step),
@@ -46,20 +46,20 @@ def check(view: View) -> Iterator[Finding]:
 
 
 def _coupled(view: View, loop: p.Node) -> p.Call | None:
-    """The call of such a loss, in the loop or in a function of the file that the loop calls directly."""
+    """The call of such a loss, in the loop or in a function that the loop calls directly."""
     bodies: list[p.Node] = [loop]
-    for node in _nodes(loop):
+    for node in view.static.walk(loop):
         if isinstance(node, p.Call) and isinstance(node.func, p.Name):
             bodies += view.static.functions.get(node.func.id, ())
     for body in bodies:
         ranges = {
             t.id
-            for n in _nodes(body)
+            for n in view.static.walk(body)
             if isinstance(n, p.Assign) and _arange(n.value)
             for t in n.targets
             if isinstance(t, p.Name)
         }
-        for node in _nodes(body):
+        for node in view.static.walk(body):
             if not isinstance(node, p.Call):
                 continue
             if _NAMED.search(terminal(node.func)) and node.args:
@@ -76,9 +76,3 @@ def _arange(value: p.Expr) -> bool:
     while isinstance(value, p.Call) and isinstance(value.func, p.Attr) and value.func.name in {"to", "cuda", "long"}:
         value = value.func.value
     return isinstance(value, p.Call) and terminal(value.func) == "arange"
-
-
-def _nodes(node: p.Node) -> Iterator[p.Node]:
-    yield node
-    for child in children(node):
-        yield from _nodes(child)

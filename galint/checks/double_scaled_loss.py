@@ -39,7 +39,8 @@ def check(view: View) -> Iterator[Finding]:
             yield Finding(
                 CODE,
                 entry.span,
-                f"the loss is divided by {window.named} {ways}: the applied gradient is 1/{window.n} of the large batch's",
+                f"the loss is divided by {window.named} {ways}: "
+                f"the applied gradient is 1/{window.n} of the large batch's",
                 step=window.step,
                 window=window.n,
                 related=view.places(window.step),

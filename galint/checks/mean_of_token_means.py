@@ -9,8 +9,8 @@ from fractions import Fraction
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
-from galint.checks.windows import calls, first_of_each, full_windows
-from galint.run.static import children, terminal
+from galint.checks.windows import calls, first_of_each, full_windows, program_nodes
+from galint.run.static import terminal
 from galint.source import Span
 
 CODE = "GA206"
@@ -26,16 +26,17 @@ def check(view: View) -> Iterator[Finding]:
     seen: set[Span] = set()
     for window in full_windows(view):
         for entry in first_of_each(window.step):
-            if entry.span in seen or entry.facts.summed or view.coefficient(entry).value != Fraction(1, len(window.micros)):
+            own = view.coefficient(entry)
+            if entry.span in seen or entry.facts.summed or own.value != Fraction(1, len(window.micros)):
                 continue
-            if view.coefficient(entry).symbols or "?" in entry.facts.hidden:
+            if own.symbols or "?" in entry.facts.hidden:
                 continue
             seen.add(entry.span)
             yield Finding(
                 CODE,
                 entry.span,
-                f"each micro-batch weighs 1/{len(window.micros)} whatever its number of unmasked tokens: the large batch "
-                "averages over all tokens; sum the losses and divide by the window's token count",
+                f"each micro-batch weighs 1/{len(window.micros)} whatever its number of unmasked tokens: the large "
+                "batch averages over all tokens; sum the losses and divide by the window's token count",
                 step=window.step,
                 window=len(window.micros),
                 related=((ignoring.span, "the loss averages over the tokens that are left"), *view.places(window.step)),
@@ -55,24 +56,16 @@ def _masks(view: View, call: p.Call) -> bool:
     ignored = next(a.value for a in call.args if a.keyword == "ignore_index")
     if not isinstance(ignored, p.Const):
         return "pad" in p.text(ignored).lower()
-    return p.text(ignored) == "-100" and sum(_spelled(body, "-100") for body in view.static.bodies) > 1
+    return p.text(ignored) == "-100" and _spelled(view, "-100") > 1
 
 
-def _spelled(body: p.Body, text: str) -> int:
-    return sum(1 for stmt in body for node in _walk(stmt) if isinstance(node, p.Expr) and p.text(node) == text)
-
-
-def _walk(node: p.Node) -> Iterator[p.Node]:
-    yield node
-    for child in children(node):
-        yield from _walk(child)
+def _spelled(view: View, text: str) -> int:
+    return sum(1 for node in program_nodes(view) if isinstance(node, p.Expr) and p.text(node) == text)
 
 
 def _about_tokens(view: View) -> bool:
-    for body in view.static.bodies:
-        for stmt in body:
-            for node in view.static.walk(stmt):
-                name = node.id if isinstance(node, p.Name) else node.name if isinstance(node, p.Attr) else ""
-                if name and _TOKENS.search(name):
-                    return True
+    for node in program_nodes(view):
+        name = node.id if isinstance(node, p.Name) else node.name if isinstance(node, p.Attr) else ""
+        if name and _TOKENS.search(name):
+            return True
     return False

@@ -29,11 +29,12 @@ def check(view: View) -> Iterator[Finding]:
             if not any(_LOADER.search(key) for key in horizon.keys) or _divided(view, window, horizon):
                 continue
             seen.add(made.value)
+            total = len(window.micros)
             yield Finding(
                 CODE,
                 made.value,
-                f"the schedule's length is counted in micro-batches, but the scheduler advances once a window of "
-                f"{len(window.micros)}: training ends at 1/{len(window.micros)} of the schedule; divide by {window.named}",
+                f"the schedule's length is counted in micro-batches, but the scheduler advances once a window of {total}: "
+                f"training ends at 1/{total} of the schedule; divide by {window.named}",
                 window=window.n,
                 related=((event.span, "advanced here, once an optimizer step"), *view.places(window.step)),
             )
@@ -42,7 +43,8 @@ def check(view: View) -> Iterator[Finding]:
 def _once_a_window(view: View, window: Window) -> list[Event]:
     """Scheduler steps of which each window has exactly one."""
     tokens = set(window.micros)
-    found = [e for e in view.run.events if e.kind == "scheduler" and (e.micro in tokens or _right_after(view, window, e))]
+    steps = [e for e in view.run.events if e.kind == "scheduler"]
+    found = [e for e in steps if e.micro in tokens or _right_after(view, window, e)]
     spans = [e.span for e in found]
     return [e for e in found if spans.count(e.span) == 1 and not e.data.get("args")]
 

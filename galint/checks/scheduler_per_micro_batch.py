@@ -34,14 +34,15 @@ def check(view: View) -> Iterator[Finding]:
             seen.add(span)
             total = len(window.micros)
             made = event.data.get("made")
+            horizon = ((made.value, "the scheduler, made here"),) if isinstance(made, Lit) else ()
             yield Finding(
                 CODE,
                 span,
-                f"the scheduler advances {len(events)} times in a window of {total} micro-batches, and its horizon is counted "
-                f"in optimizer steps: the schedule runs {total} times too fast",
+                f"the scheduler advances {len(events)} times in a window of {total} micro-batches, and its horizon is "
+                f"counted in optimizer steps: the schedule runs {total} times too fast",
                 step=window.step,
                 window=total,
-                related=(*(((made.value, "the scheduler, made here"),) if isinstance(made, Lit) else ()), *view.places(window.step)),
+                related=(*horizon, *view.places(window.step)),
                 applied="",
                 expected="",
             )

@@ -43,7 +43,8 @@ def _merged(view: View, ledger: OptimizerLedger, n: int) -> Step | None:
     """The only window that is longer than N; None where others are wrong too, or where it was cleared."""
     steps = view.steps(ledger)
     long = [s for s in steps if len(view.window(s)) > n]
-    if len(long) != 1 or len(steps) < 2 or any(len(view.window(s)) != n for s in steps if s is not long[0]):
+    others = [s for s in steps if not long or s is not long[0]]
+    if len(long) != 1 or not others or any(len(view.window(s)) != n for s in others):
         return None
     count = len(dict.fromkeys(e.micro for e in long[0].applied))
     return long[0] if n < count <= 2 * n else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
+from galint.checks.windows import program_nodes
 from galint.ledger import Entry, OptimizerLedger, Step
 from galint.source import Span
 
@@ -31,8 +32,8 @@ def check(view: View) -> Iterator[Finding]:
         yield Finding(
             CODE,
             entry.span,
-            f"this backward also leaves gradients in the parameters of `{ledger.name}`, whose next step applies them with its "
-            f"own: clear them after `{other}` has stepped",
+            f"this backward also leaves gradients in the parameters of `{ledger.name}`, whose next step applies them with "
+            f"its own: clear them after `{other}` has stepped",
             step=step,
             related=((own.span, "the step's own loss"), *view.places(step)),
             applied="",
@@ -65,12 +66,10 @@ def _shared(view: View, entry: Entry, last: Entry) -> bool:
 
 def _frozen(view: View) -> bool:
     """True when the program switches gradients off somewhere, so reach cannot be told."""
-    for body in view.static.bodies:
-        for stmt in body:
-            for node in view.static.walk(stmt):
-                name = node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""
-                if "requires_grad" in name or name in {"toggle_optimizer", "freeze", "unfreeze"}:
-                    return True
-                if isinstance(node, p.Call) and any(a.keyword == "inputs" for a in node.args):
-                    return True
+    for node in program_nodes(view):
+        name = node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""
+        if "requires_grad" in name or name in {"toggle_optimizer", "freeze", "unfreeze"}:
+            return True
+        if isinstance(node, p.Call) and any(a.keyword == "inputs" for a in node.args):
+            return True
     return False

@@ -18,14 +18,14 @@ WITNESS = "even"
 
 
 def check(view: View) -> Iterator[Finding]:
-    """A gradient hook that steps and clears, in a program whose backwards come N to an update, divided by N."""
+    """A gradient hook that steps, in a program whose backwards come N to an update, divided by N."""
     count = _micros(view)
     if count < 2:
         return
     for call in calls(view):
         if terminal(call.func) != "register_post_accumulate_grad_hook" or not call.args:
             continue
-        if not any(_steps(node) for node in _bodies(view, call.args[0].value)):
+        if not any(_steps(view, node) for node in _bodies(view, call.args[0].value)):
             continue
         yield Finding(
             CODE,
@@ -61,16 +61,12 @@ def _bodies(view: View, hook: p.Expr) -> Iterator[p.Node]:
     yield from view.static.functions.get(name, ())
 
 
-def _steps(node: p.Node) -> bool:
+def _steps(view: View, node: p.Node) -> bool:
+    """True when an optimizer's `step` is called in it."""
     return any(
-        isinstance(n, p.Call) and isinstance(n.func, p.Attr) and n.func.name == "step" and re.search("opt", p.text(n.func), re.I)
-        for n in _walk(node)
+        isinstance(n, p.Call)
+        and isinstance(n.func, p.Attr)
+        and n.func.name == "step"
+        and re.search("opt", p.text(n.func), re.I)
+        for n in view.static.walk(node)
     )
-
-
-def _walk(node: p.Node) -> Iterator[p.Node]:
-    from galint.run.static import children
-
-    yield node
-    for child in children(node):
-        yield from _walk(child)

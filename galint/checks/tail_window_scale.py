@@ -20,7 +20,9 @@ def check(view: View) -> Iterator[Finding]:
     seen: set[Span] = set()
     for full in list(full_windows(view)):
         n = full.n
-        if full.automatic or not full.guarded or len(full.micros) != n or (len(view.ledgers) > 1 and not view.lone(full.ledger)):
+        if full.automatic or not full.guarded or len(full.micros) != n:
+            continue
+        if len(view.ledgers) > 1 and not view.lone(full.ledger):
             continue
         windows = [(step, view.window(step)) for step in view.steps(full.ledger)]
         if any(len(micros) != n and not _ends_an_epoch(view, micros) for _, micros in windows if micros):
@@ -40,8 +42,8 @@ def check(view: View) -> Iterator[Finding]:
             yield Finding(
                 CODE,
                 span,
-                f"the last window of an epoch may hold fewer than {full.named} micro-batches ({len(micros)} here) and is still "
-                f"divided by {n}: its step is {len(micros)}/{n} of the large batch's",
+                f"the last window of an epoch may hold fewer than {full.named} micro-batches ({len(micros)} here) and is "
+                f"still divided by {n}: its step is {len(micros)}/{n} of the large batch's",
                 step=step,
                 window=len(micros),
                 related=view.places(step),

@@ -100,30 +100,32 @@ def later_micros(window: Window, mark: Mark) -> set[int]:
 
 def calls(view: View) -> Iterator[p.Call]:
     """Every call of the program."""
+    for node in program_nodes(view):
+        if isinstance(node, p.Call):
+            yield node
+
+
+def program_nodes(view: View) -> Iterator[p.Node]:
+    """Every node of the program."""
     for body in view.static.bodies:
         for stmt in body:
-            for node in view.static.walk(stmt):
-                if isinstance(node, p.Call):
-                    yield node
+            yield from view.static.walk(stmt)
 
 
 def divides_by(view: View, number: int, settings: frozenset[str] = frozenset()) -> int:
-    """How often the program divides something by a number or one of some settings, or multiplies by the inverse."""
+    """How often the program divides by a number or one of some settings, or multiplies by the inverse."""
     names = {path_terminal(s) for s in settings} - {""}
     count = 0
-    for body in view.static.bodies:
-        for stmt in body:
-            for node in view.static.walk(stmt):
-                if isinstance(node, p.BinOp):
-                    op, right = node.op, node.right
-                elif isinstance(node, p.AugAssign):
-                    op, right = node.op, node.value
-                else:
-                    continue
-                if op == "/" and ((isinstance(right, p.Const) and right.value == number) or terminal(right) in names):
-                    count += 1
-                elif op == "*" and isinstance(right, p.Const) and right.value == 1 / number:
-                    count += 1
+    for node in program_nodes(view):
+        if isinstance(node, p.BinOp):
+            op, right = node.op, node.right
+        elif isinstance(node, p.AugAssign):
+            op, right = node.op, node.value
+        else:
+            continue
+        constant = right.value if isinstance(right, p.Const) else None
+        count += op == "/" and (constant == number or terminal(right) in names)
+        count += op == "*" and constant is not None and constant == 1 / number
     return count
 
 
