@@ -1,7 +1,7 @@
 """The GPU checks as one script: `python tests/gpu_check.py` runs in under five minutes on one CUDA device.
 
-Exits with 0 when everything holds, 1 when something does not, and 77 where there is no CUDA device. pytest runs the same
-checks under the mark `gpu` (tests/test_trace_gpu.py).
+Exits with 0 when everything holds, 1 when something does not, and 77 where there is no CUDA device. pytest runs the
+same checks under the mark `gpu` (tests/test_trace_gpu.py).
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from galint.trace.judge import judge
-from galint.trace.model import Status, Trace, read
-from galint.trace.running import Request, run
+from galint.trace.judge import judge  # noqa: E402
+from galint.trace.model import Status, Trace, read  # noqa: E402
+from galint.trace.running import Request, run  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpu_check import CHECKS
+from gpu_check import CHECKS  # noqa: E402
 
 pytestmark = [
     pytest.mark.gpu,

@@ -305,6 +305,22 @@ def test_a_scaler_used_rightly_weighs_one() -> None:
     assert t.windows[0].micros[0].scale == 65536
 
 
+def test_a_disabled_scaler_changes_nothing() -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", enabled=False)
+    with watch(model, optimizer) as t:
+        for i, (x, y) in enumerate(batches()):
+            scaler.scale(F.cross_entropy(model(x), y) / N).backward()
+            if (i + 1) % N == 0:
+                scaler.unscale_(optimizer)
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+    t.assert_large_batch(windows=3)
+    assert not any(w.skipped for w in t.windows)
+
+
 def test_clipping_scaled_gradients_is_told_with_the_scale() -> None:
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from galint.trace.judge import agrees, exit_code, judge
+from galint.trace.judge import exit_code, judge
+from galint.trace.measures import agrees
 from galint.trace.model import (
     Event,
     Header,

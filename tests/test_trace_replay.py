@@ -10,9 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 F, nn = torch.nn.functional, torch.nn
 
-from galint.trace import Status, Verdict, watch
-from galint.trace.patching import Patches
-from galint.trace.replay import NotReplayable, Replayer, joined
+from galint.trace import Status, Verdict, watch  # noqa: E402
+from galint.trace.batching import NotReplayable, joined  # noqa: E402
+from galint.trace.patching import Patches  # noqa: E402
+from galint.trace.replay import Replayer  # noqa: E402
 
 Loss = Callable[[Any, Any], Any]
 

@@ -137,8 +137,9 @@ class Hooks:
             def scaled(self: Any, outputs: Any) -> Any:
                 result = original(self, outputs)
                 node: Any = result.grad_fn if isinstance(result, torch.Tensor) else None
-                if node is not None and self._scale is not None:
-                    node.metadata[SCALE_TAG] = self._scale.detach().clone()
+                value = getattr(self, "_scale", None)  # a disabled scaler has none
+                if node is not None and isinstance(value, torch.Tensor):
+                    node.metadata[SCALE_TAG] = value.detach().clone()
                 return result
 
             return scaled

@@ -10,11 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from galint.errors import ConfigError
-from galint.trace.judge import agrees, number, weights
+from galint.trace.measures import agrees, number, weights
 from galint.trace.model import Status, Trace, Verdict, Window
 
 STYLE: dict[str, list[str]] = {
-    "colors": "#e41a1c #377eb8 #4daf4a #984ea3 #ff7f00 #a65628 #f781bf #17becf #bcbd22 #7f7f7f".split()
+    "colors": [
+        "#e41a1c",
+        "#377eb8",
+        "#4daf4a",
+        "#984ea3",
+        "#ff7f00",
+        "#a65628",
+        "#f781bf",
+        "#17becf",
+        "#bcbd22",
+        "#7f7f7f",
+    ]
 }
 SHOWN = 60
 """Windows drawn; the rest of a long trace is in its file."""
@@ -126,8 +137,8 @@ def _html(trace: Trace, verdicts: list[Verdict], fig: Any) -> str:
     summary = ", ".join(f"{counts[s]} {s}" for s in Status if counts[s]) or "no verdicts"
     order = list(Status)
     lines = "".join(
-        f'<tr><td class="{v.status}">{v.status}</td><td>{say(v.rule)}</td><td>{say(Path(v.filename).name)}:{v.line}</td>'
-        f"<td>{say(v.reason)}</td><td>{say(v.measured)}</td></tr>"
+        f'<tr><td class="{v.status}">{v.status}</td><td>{say(v.rule)}</td>'
+        f"<td>{say(Path(v.filename).name)}:{v.line}</td><td>{say(v.reason)}</td><td>{say(v.measured)}</td></tr>"
         for v in sorted(verdicts, key=lambda v: order.index(v.status))
     )
     windows = "".join(
@@ -138,7 +149,8 @@ def _html(trace: Trace, verdicts: list[Verdict], fig: Any) -> str:
     )
     return page(
         "galint trace",
-        f"<p><code>{say(' '.join(trace.header.argv))}</code>, torch {say(trace.header.torch)}: {summary}.</p>{svg_of(fig)}"
+        f"<p><code>{say(' '.join(trace.header.argv))}</code>, torch {say(trace.header.torch)}: {summary}.</p>"
+        f"{svg_of(fig)}"
         "<h2>Verdicts</h2><table><thead><tr><th>status</th><th>rule</th><th>place</th><th>reason</th><th>measured</th>"
         f"</tr></thead><tbody>{lines}</tbody></table><h2>Windows</h2><table><thead><tr><th>window</th><th>optimizer</th>"
         "<th>step at</th><th>N</th><th>weights</th><th>ratio</th><th>relative error</th></tr></thead>"

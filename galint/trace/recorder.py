@@ -10,8 +10,10 @@ from typing import Any
 
 import torch
 
+from galint.trace.draws import Draws
 from galint.trace.location import users_frame
 from galint.trace.losses import read_loss
+from galint.trace.measures import divided_by
 from galint.trace.model import Event, Record, Window
 from galint.trace.state import OptimizerState, Pending, fused_scale_of, micro_of
 
@@ -21,17 +23,6 @@ MAX_EVENTS = 100_000
 
 class StopTracing(BaseException):
     """Enough windows were traced. Not an Exception, so that `except Exception` lets it pass."""
-
-
-class _Draws:
-    """How far one data loader iterator is, and how many micro-batches it fed."""
-
-    __slots__ = ("drawn", "length", "micros")
-
-    def __init__(self, length: int | None) -> None:
-        self.length = length
-        self.drawn = 0
-        self.micros = 0
 
 
 class Recorder:
@@ -62,8 +53,8 @@ class Recorder:
         self.before_step = before_step
         self.rows_wanted = rows_wanted
         self.states: weakref.WeakKeyDictionary[torch.optim.Optimizer, OptimizerState] = weakref.WeakKeyDictionary()
-        self.iterators: weakref.WeakKeyDictionary[Any, _Draws] = weakref.WeakKeyDictionary()
-        self.current: _Draws | None = None
+        self.iterators: weakref.WeakKeyDictionary[Any, Draws] = weakref.WeakKeyDictionary()
+        self.current: Draws | None = None
         self.boundary_in: int | None = None
         self.wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.forward_sync: bool | None = None
@@ -279,7 +270,7 @@ class Recorder:
             length: int | None = None
             with suppress(Exception):
                 length = len(iterator)
-            draws = self.iterators[iterator] = _Draws(length)
+            draws = self.iterators[iterator] = Draws(length)
         if not exhausted:
             draws.drawn += 1
             self.draws += 1
@@ -370,7 +361,7 @@ class Recorder:
         window.skipped = skipped
         window.buckets = max((m.allreduces for m in window.micros), default=0) or None
         typical = Counter(state.lengths).most_common(1)[0][0] if state.lengths else window.n
-        window.tail = self._at_end_of_epoch() and window.n < max(typical, _intended(window))
+        window.tail = self._at_end_of_epoch() and window.n < max(typical, divided_by(window))
         for entry in state.pending:
             if entry.coefficient != 0 and not skipped:
                 self.applied.setdefault(entry.micro.seq, set()).add(state.label)
@@ -393,9 +384,3 @@ class Recorder:
         """Take all leaf hooks away."""
         for state in self.states.values():
             state.sampler.remove()
-
-
-def _intended(window: Window) -> int:
-    """The N that the loss was divided by, when the graph told it."""
-    factors = [m.factor for m in window.micros if m.factor]
-    return round(1 / factors[-1]) if factors and 0 < factors[-1] <= 1 else 0

@@ -13,7 +13,8 @@ from rich.text import Text
 from galint import __version__
 from galint.diagnostic import Diagnostic
 from galint.registry import RULES
-from galint.trace.judge import informs, number, weights
+from galint.trace.judge import informs
+from galint.trace.measures import number, weights
 from galint.trace.model import Status, Trace, Verdict, Window, to_json
 
 _COLORS = {

@@ -10,7 +10,8 @@ from typing import Self
 import torch
 
 from galint.trace.hooks import Hooks
-from galint.trace.judge import agrees, informs, judge, number, weights
+from galint.trace.judge import informs, judge
+from galint.trace.measures import agrees, number, weights
 from galint.trace.model import Event, Header, Record, Status, Trace, Verdict, Window, add
 from galint.trace.recorder import Recorder
 

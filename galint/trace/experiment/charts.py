@@ -65,7 +65,9 @@ def _three(fig: Any, rows: int, row: int, curves: list[Curve], title: str, style
         look = {"label": curve.plan.name} | style(curve)
         values = smooth(curve.losses, max(1, len(curve.losses) // 15))
         loss.plot(range(1, len(values) + 1), [min(v, 1e6) if math.isfinite(v) else math.nan for v in values], **look)
-        hits.plot([s for s, _ in curve.accuracy], [100 * a for _, a in curve.accuracy], marker="o", markersize=3, **look)
+        hits.plot(
+            [s for s, _ in curve.accuracy], [100 * a for _, a in curve.accuracy], marker="o", markersize=3, **look
+        )
         points = [(s, d) for s, d in curve.distances if math.isfinite(d)]
         gap.plot([s + 1 for s, _ in points], [max(d, FLOOR) for _, d in points], **look)
     if finite:
@@ -73,7 +75,12 @@ def _three(fig: Any, rows: int, row: int, curves: list[Curve], title: str, style
         loss.set_ylim(0, 1.6 * first)
     loss.set(title=f"training loss: {title}", xlabel="optimizer step", ylabel="loss (trailing mean)")
     hits.set(title="test accuracy", xlabel="optimizer step", ylabel="%", ylim=(0, 102))
-    gap.set(title="gradient distance from the large batch", xlabel="optimizer step", ylabel="relative error (0 drawn at 1e-8)", yscale="log")
+    gap.set(
+        title="gradient distance from the large batch",
+        xlabel="optimizer step",
+        ylabel="relative error (0 drawn at 1e-8)",
+        yscale="log",
+    )
     for axes in (loss, hits, gap):
         axes.grid(True, alpha=0.25)
     gap.legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
@@ -100,8 +107,8 @@ def html(curves: list[Curve], title: str, head: Sequence[str], rows: list[tuple[
     body = "".join("<tr>" + "".join(f"<td>{escaping.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
     text = (
         f"<p>{escaping.escape(title)}. {escaping.escape(note)}.</p>"
-        "<p>All runs start from the same parameters (of their normalisation) and see the same samples in the same order; "
-        "a step takes 64 samples. The gradient distance is |applied − large batch| / |large batch| over the "
+        "<p>All runs start from the same parameters (of their normalisation) and see the same samples in the same "
+        "order; a step takes 64 samples. The gradient distance is |applied - large batch| / |large batch| over the "
         "samples of the step, measured before clipping at the same parameters; the table shows its median after the "
         "first step. Rounding gives 1e-7 to 1e-6.</p>"
         f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{svg_of(charts(curves, title))}"

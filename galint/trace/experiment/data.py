@@ -94,7 +94,9 @@ def cifar10(folder: Path) -> Images:
 def _pickled(path: Path) -> tuple[Any, Any]:
     try:
         body = _Arrays(io.BytesIO(path.read_bytes()), encoding="bytes").load()
-        return np.asarray(body[b"data"], dtype=np.uint8).reshape(-1, *SHAPE), np.asarray(body[b"labels"], dtype=np.int64)
+        return np.asarray(body[b"data"], dtype=np.uint8).reshape(-1, *SHAPE), np.asarray(
+            body[b"labels"], dtype=np.int64
+        )
     except (pickle.UnpicklingError, KeyError, ValueError, EOFError, TypeError) as error:
         raise ConfigError(f"{path}: not a CIFAR-10 batch ({error})") from error
 

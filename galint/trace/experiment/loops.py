@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from galint.trace.batching import restored_buffers
 from galint.trace.experiment.data import Images
-from galint.trace.replay import restored_buffers
 
 BATCH = 64
 """Samples of an optimizer step."""
@@ -88,7 +88,7 @@ class Curve:
 
 
 def batches(images: Images, micro: int, epochs_of: int, seed: int) -> Iterator[tuple[int, torch.Tensor]]:
-    """(position in the epoch, sample indices) for ever; an epoch has `epochs_of` samples, shuffled alike in all runs."""
+    """(position in the epoch, sample indices) for ever; epochs of `epochs_of` samples, shuffled alike in all runs."""
     generator = torch.Generator().manual_seed(seed)
     while True:
         order = torch.randperm(len(images.train), generator=generator)[:epochs_of]
@@ -171,7 +171,8 @@ def train(
             optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(x), y)
         factor = {"unscaled": 1.0, "divided-twice": 1.0 / n**2}.get(mistake or "", 1.0 / n)
-        scaler.scale(loss * factor).backward()
+        scaled_loss: Any = scaler.scale(loss * factor)  # backward is untyped in torch
+        scaled_loss.backward()
         if mistake == "early-unscale" and len(window) == 1:
             scaler.unscale_(optimizer)
         if mistake == "clip-inside":

@@ -20,7 +20,6 @@ from galint.trace.experiment.loops import BATCH, MISTAKES, Curve, Plan, plans, t
 from galint.trace.experiment.nets import resnet18, small
 from galint.trace.report import size
 
-
 LEARNING_RATES = {"batchnorm": 0.05, "groupnorm": 0.02, "none": 0.1}
 """SGD with momentum 0.9; what trains each net without a warm-up."""
 
@@ -64,7 +63,7 @@ def study(settings: Settings, output_format: str = "text") -> int:
         "device": str(device),
         "torch": torch.__version__,
         "seed": settings.seed,
-        "runs": [_summary(c) | {"curves": _plain(c)} for c in curves],
+        "runs": [{k: _jsonable(v) for k, v in _summary(c).items()} | {"curves": _plain(c)} for c in curves],
     }
     (settings.output / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     figures = charts(curves, title)
@@ -180,8 +179,16 @@ def _row(curve: Curve) -> tuple[str, ...]:
 
 def _plain(curve: Curve) -> dict[str, object]:
     body = curve.as_dict()
-    finite = lambda v: v if not isinstance(v, float) or math.isfinite(v) else str(v)  # noqa: E731
-    body["losses"] = [finite(v) for v in curve.losses]
-    body["distances"] = [[s, finite(d)] for s, d in curve.distances]
-    body["norms"] = [[s, finite(a), finite(b)] for s, a, b in curve.norms]
+    body["losses"] = [_finite(v) for v in curve.losses]
+    body["distances"] = [[s, _finite(d)] for s, d in curve.distances]
+    body["norms"] = [[s, _finite(a), _finite(b)] for s, a, b in curve.norms]
     return body
+
+
+def _finite(value: float) -> float | str:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else str(value)
+
+
+def _jsonable(value: object) -> object:
+    return _finite(value) if isinstance(value, float) else value
