@@ -144,7 +144,8 @@ class View:
         out: set[str] = set()
         for step in self.steps(ledger):
             for guard in step.guards:
-                out |= {label.lstrip("≥") for label, _ in guard.moduli} | guard.keys
+                exact = {label for label, _ in guard.moduli if not label.startswith("≥")}
+                out |= exact or {label[1:] for label, _ in guard.moduli}
         out |= {k for k, role in self.run.roles.items() if role == "window"}
         out |= set(self.run.facts.get("window_keys", ()))
         return frozenset(k for k in out if not k.isdigit())

@@ -38,6 +38,7 @@ from galint.semantics import contexts, function_meaning, method_meaning
 
 _DEPTH = 40
 _WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
+_STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|take_step|apply_gradients)$")
 _BENIGN = re.compile(r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I)
 _UPDATE_EFFECT = re.compile(r"update|step$|ema|.*_ema$")
 _AVERAGE = re.compile(
@@ -395,6 +396,12 @@ class Calls(Execute):
         self._check_escape(site, last, values, tensors)
         hidden = self._settings(values)
         receiver = site.receiver
+        fed = [v for v in values if isinstance(v, Module)]
+        if fed and not isinstance(receiver, Module | Optimizer) and (tensors or any(self.is_data(v) for v in values)) and not _BENIGN.search(last):
+            meaning = method_meaning("module", "forward")  # a helper that runs the model it is given
+            result = meaning(self, Site("forward", values, {}, site.node, site.frame, fed[0], site.star)) if meaning else None
+            if result is not None:
+                return result
         if tensors:
             live = [t for t in tensors if t.grad]
             if len(live) == 1 and len(tensors) == 1 and any(t.coefficient.value != 1 or t.coefficient.symbols for t in live[0].terms):
@@ -448,6 +455,9 @@ class Calls(Execute):
 
     def _check_escape(self, site: Site, last: str, values: list[Value], tensors: list[Tensor]) -> None:
         optimizer = next((v for v in values if isinstance(v, Optimizer)), None)
+        if optimizer is not None and _STEPS.match(last) and not any(t.grad for t in tensors):
+            self.step(optimizer, site.span)  # xm.optimizer_step(optimizer), trainer.optimize(opt)
+            return
         if optimizer is None or _BENIGN.search(last):
             return
         if any(t.grad for t in tensors) or any(isinstance(v, Function) for v in values):

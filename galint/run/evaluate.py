@@ -92,10 +92,23 @@ class Evaluate(Machine):
     def soft(self, value: Value) -> Value:
         """A setting's default, or the value that this run gives the setting instead."""
         if isinstance(value, Lit) and value.text in value.keys and isinstance(value.value, int):
+            if value.value <= 1 and not isinstance(value.value, bool) and value.text not in self.scenario.values:
+                value = self._meant(value)
             self.settings[value.text] = int(self.scenario.values.get(value.text, value.value))
         if isinstance(value, Lit) and value.text and value.text in self.scenario.values and value.text in value.keys:
             return Lit(self.scenario.values[value.text], value.keys, value.moduli, value.born, value.text)
         return value
+
+    def _meant(self, value: Lit) -> Lit:
+        """A default that switches a feature off, read as if the feature were on: one rank, a window of one."""
+        name = path_terminal(value.text)
+        if _ONE_RANK.search(name):
+            number = 0 if _RANK_NAME.search(name) else 2
+        elif _ONE_WINDOW.search(name) and value.value != 0:
+            number = 2 if _SIZE.search(name) else self.scenario.window
+        else:
+            return value
+        return Lit(number, value.keys, value.moduli, value.born, value.text)
 
     def eval_attr(self, node: p.Attr, frame: Frame) -> Value:
         """`value.name`."""
@@ -902,6 +915,10 @@ def _compare(op: str, a: Any, b: Any) -> bool | None:
     return None
 
 
+_RANK_NAME = re.compile(r"rank$", re.I)
+_ONE_RANK = re.compile(r"(^|_)(local_rank|rank|world_?size|n_?gpus?|num_gpus|nproc\w*|num_processes|gpus)$", re.I)
+_SIZE = re.compile(r"size|micro_?batch$", re.I)
+_ONE_WINDOW = re.compile(r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc", re.I)
 _CONFIG = re.compile(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
 _MODULE_METHODS = frozenset(
     "parameters named_parameters buffers modules named_modules children state_dict load_state_dict train eval to cuda cpu half "

@@ -11,7 +11,7 @@ from galint.run.evaluate import Evaluate
 from galint.run.frame import BREAK, CONTINUE, Frame, GeneratorExit_, LoopFrame, RunOver, Signal, UserRaise
 from galint.run.iterate import drive
 from galint.run.match import matches
-from galint.run.static import BACKWARD, GRADIENT, STEP, bails, ends_in_raise, path_terminal, raises, terminal
+from galint.run.static import BACKWARD, GRADIENT, STEP, WRAP, bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.values import (
     NONE,
     Bound,
@@ -423,6 +423,9 @@ class Execute(Evaluate):
     def _soft_choice(self, stmt: p.If, value: Lit, truth: bool) -> bool:
         """A condition decided by a setting's default is still a configuration that can be flipped."""
         text = p.text(stmt.test)
+        body, orelse = self.static.body_tags(stmt.body), self.static.body_tags(stmt.orelse)
+        if (WRAP in body) != (WRAP in orelse):
+            return self.choose(text, truth, data=False, relevant=True, span=stmt.span)
         if any(isinstance(m[1], int) for m in value.moduli) or len(value.keys) > 1:
             return truth
         key = min(value.keys)

@@ -55,6 +55,12 @@ def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Sign
         return _lazy(m, value, each, node, role)
     if isinstance(value, Iterator):
         return _rest(m, value, each, node, role)
+    if isinstance(value, Tensor) and value.grad:
+        count = 1
+        if role in _TRAINING:
+            wanted = m.demand(Opaque(f"len({value.path})", data=True), role)
+            count = int(wanted.value) if wanted is not None else 1
+        return _known(m, [value.copy() for _ in range(count)], each, role, value)
     if isinstance(value, Tensor):
         return _opaque(m, Opaque(value.path, data=True, born=value.born, modules=value.modules), each, node, role)
     if isinstance(value, Module):
@@ -437,6 +443,8 @@ def pull_from(m: Execute, it: Iterator, source: Value, index: int) -> Value | No
         wanted = m.demand(length_of(m, source), "length")
         if wanted is not None and index >= int(wanted.value):
             return None
+    if isinstance(source, Tensor) and source.grad:
+        return source.copy()
     path = source.path if isinstance(source, Opaque) else f"#{m.tick()}"
     return Opaque(f"{path}[{index}]", data=True, born=m.token())
 

@@ -224,6 +224,8 @@ class Static:
             tags.add(_CALL_TAGS[name])
         if name in {"zero_", "mul_", "div_"} and isinstance(func, p.Attr) and "grad" in p.text(func.value):
             tags.add(ZERO if name == "zero_" else SCALE)
+        if name in {"optimize", "optimizer_step", "step_optimizer", "take_step"} and any("opt" in p.text(a.value) for a in node.args):
+            tags.add(STEP)
         if _NAMED_SCALERS.search(name) and len(node.args) >= 2:
             spelled = " ".join(p.text(a.value) for a in node.args[:3])
             if re.search(r"optim", spelled, re.I):

@@ -42,9 +42,7 @@ def _len(m: Calls, s: Site) -> Value | None:
 
 
 def _range(m: Calls, s: Site) -> Value | None:
-    role = "window"
-    if m.loops or True:
-        role = _range_role(m, s)
+    role = _range_role(m, s)
     parts = [m.resolve(a) for a in s.args]
     if len(parts) == 3:
         return _stepped(m, s, parts, role)
@@ -92,7 +90,7 @@ def _range_role(m: Calls, s: Site) -> str:
     known = cached.get(id(s.node))
     if known is not None:
         return known
-    role = "window"
+    role = "length"
     for body in m.static.bodies:
         for stmt in body:
             for node in m.static.walk(stmt):
@@ -422,6 +420,16 @@ def _exit(m: Calls, s: Site) -> Value | None:
     raise UserRaise("SystemExit")
 
 
+def _spawn(m: Calls, s: Site) -> Value | None:
+    """`mp.spawn(worker, args=(…), nprocs=n)`: one worker's run, as rank 0."""
+    worker = s.arg(0, "fn")
+    if not isinstance(worker, Function):
+        return None
+    given = s.arg(1, "args")
+    rest = list(given.elts) if isinstance(given, Seq) else []
+    return m.call_value(worker, [Lit(0), *rest], {}, s.node, s.frame)
+
+
 def _deque(m: Calls, s: Site) -> Value | None:
     return Seq(list(s.args[0].elts)) if s.args and isinstance(s.args[0], Seq) else Seq([])
 
@@ -661,6 +669,9 @@ FUNCTIONS: dict[str, Meaning] = {
     "os._exit": _exit,
     "math.ceil": _number("ceil"),
     "math.floor": _number("floor"),
+    "torch.multiprocessing.spawn": _spawn,
+    "torch.multiprocessing.start_processes": _spawn,
+    "torch_xla.distributed.xla_multiprocessing.spawn": _spawn,
     "functools.partial": _partial,
     "copy.copy": _first_arg,
     "itertools.cycle": _lazy("cycle"),
