@@ -36,8 +36,8 @@ def _misuse(view: View, event: Event) -> str:
     given = event.data.get("args", [])
     if event.data.get("nested") and n > 1:
         return (
-            f"nested `accumulate` contexts advance the counter twice a micro-batch: the step comes every {max(n // 2, 1)} "
-            f"micro-batches instead of {n}; give all models to one `accumulate`"
+            f"nested `accumulate` contexts advance the counter twice a micro-batch: the step comes every "
+            f"{max(n // 2, 1)} micro-batches instead of {n}; give all models to one `accumulate`"
         )
     if given and isinstance(given[0], Seq) and len(given[0].elts) != 0:
         return (
@@ -47,7 +47,7 @@ def _misuse(view: View, event: Event) -> str:
     flag = event.data.get("given")
     missing = isinstance(flag, Lit) and flag.value is False
     if n == 1 and event.data.get("made") and missing and _wants_n(view):
-        return "the Accelerator is made without `gradient_accumulation_steps`, so `accumulate` steps on every micro-batch"
+        return "the Accelerator has no `gradient_accumulation_steps`, so `accumulate` steps on every micro-batch"
     if n > 1:
         return _bare(view, event, n)
     return ""

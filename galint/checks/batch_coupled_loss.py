@@ -14,7 +14,9 @@ from galint.run.static import terminal
 
 CODE = "GA502"
 WITNESS = "even"
-_NAMED = re.compile(r"info_?nce|nt_?xent|contrastive_?loss|clip_?loss|sup_?con_?loss|multiple_?negatives|siglip_?loss", re.I)
+_NAMED = re.compile(
+    r"info_?nce|nt_?xent|contrastive_?loss|clip_?loss|sup_?con_?loss|multiple_?negatives|siglip_?loss", re.I
+)
 _BANK = re.compile(r"queue|memory_?bank|gather|grad_?cache|cached", re.I)
 
 

@@ -35,8 +35,8 @@ def check(view: View) -> Iterator[Finding]:
             yield Finding(
                 CODE,
                 fact.span,
-                f"one backward for {n} micro-batches: the graphs of all {n} stay in memory until here, which is the memory "
-                "that accumulation should save; run backward on each",
+                f"one backward for {n} micro-batches: the graphs of all {n} stay in memory until here, which is the "
+                "memory that accumulation should save; run backward on each",
                 step=step,
                 window=n,
                 related=view.places(step),

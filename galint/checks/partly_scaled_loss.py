@@ -39,8 +39,8 @@ def check(view: View) -> Iterator[Finding]:
             yield Finding(
                 CODE,
                 entry.span,
-                f"only {len(divided)} of {len(divided) + len(whole)} terms of the loss are divided by {window.named}: the "
-                f"others weigh {n} times as much as in the large batch",
+                f"only {len(divided)} of {len(divided) + len(whole)} terms of the loss are divided by {window.named}: "
+                f"the others weigh {n} times as much as in the large batch",
                 step=window.step,
                 window=n,
                 related=view.places(window.step),

@@ -33,8 +33,8 @@ def check(view: View) -> Iterator[Finding]:
             yield Finding(
                 CODE,
                 mark.span,
-                f"`update()` runs after {mark.pending} of {total} micro-batches: the other {len(later)} may be multiplied "
-                "by another loss scale, and without a step before it the call raises AssertionError",
+                f"`update()` runs after {mark.pending} of {total} micro-batches: the other {len(later)} may be "
+                "multiplied by another loss scale, and without a step before it the call raises AssertionError",
                 step=window.step,
                 window=total,
                 related=view.places(window.step),

@@ -33,8 +33,8 @@ def check(view: View) -> Iterator[Finding]:
             yield Finding(
                 CODE,
                 made.value,
-                f"the schedule's length is counted in micro-batches, but the scheduler advances once a window of {total}: "
-                f"training ends at 1/{total} of the schedule; divide by {window.named}",
+                f"the schedule's length is counted in micro-batches, but the scheduler advances once a window of "
+                f"{total}: training ends at 1/{total} of the schedule; divide by {window.named}",
                 window=window.n,
                 related=((event.span, "advanced here, once an optimizer step"), *view.places(window.step)),
             )

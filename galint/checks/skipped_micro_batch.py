@@ -31,8 +31,8 @@ def check(view: View) -> Iterator[Finding]:
         yield Finding(
             CODE,
             left,
-            f"when this `continue` runs on a window's last micro-batch it skips the step: the next step applies {count} "
-            f"micro-batches instead of {cadence.n}",
+            f"when this `continue` runs on a window's last micro-batch it skips the step: the next step applies "
+            f"{count} micro-batches instead of {cadence.n}",
             step=merged,
             window=cadence.n,
             related=view.places(merged),

@@ -32,8 +32,8 @@ def check(view: View) -> Iterator[Finding]:
         yield Finding(
             CODE,
             entry.span,
-            f"this backward also leaves gradients in the parameters of `{ledger.name}`, whose next step applies them with "
-            f"its own: clear them after `{other}` has stepped",
+            f"this backward also leaves gradients in the parameters of `{ledger.name}`, whose next step applies them "
+            f"with its own: clear them after `{other}` has stepped",
             step=step,
             related=((own.span, "the step's own loss"), *view.places(step)),
             applied="",

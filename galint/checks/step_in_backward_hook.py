@@ -30,8 +30,8 @@ def check(view: View) -> Iterator[Finding]:
         yield Finding(
             CODE,
             call.span,
-            f"this hook steps inside each backward, so the {count} micro-batches of a window are applied one by one, each "
-            f"divided by {count}, and none accumulates",
+            f"this hook steps inside each backward, so the {count} micro-batches of a window are applied one by one, "
+            f"each divided by {count}, and none accumulates",
             window=count,
             related=((view.run.backwards[0].span, "each of these backwards steps the optimizer"),),
         )

@@ -42,8 +42,8 @@ def check(view: View) -> Iterator[Finding]:
             yield Finding(
                 CODE,
                 span,
-                f"the last window of an epoch may hold fewer than {full.named} micro-batches ({len(micros)} here) and is "
-                f"still divided by {n}: its step is {len(micros)}/{n} of the large batch's",
+                f"the last window of an epoch may hold fewer than {full.named} micro-batches ({len(micros)} here) and "
+                f"is still divided by {n}: its step is {len(micros)}/{n} of the large batch's",
                 step=step,
                 window=len(micros),
                 related=view.places(step),

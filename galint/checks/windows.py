@@ -134,7 +134,7 @@ def reduces_by_hand(view: View) -> bool:
     for call in calls(view):
         name = terminal(call.func)
         if re.search(r"all_?reduce|sync_grad|average_grad|reduce_grad|grad\w*_sync\b|mean_grad", name, re.I):
-            spelled = " ".join(p.text(a.value) for a in call.args)
-            if re.search(r"grad|param|model|\bp\b|flat|coalesced|bucket", f"{spelled} {name.replace('all_reduce', '')}"):
+            spelled = " ".join([*(p.text(a.value) for a in call.args), name.replace("all_reduce", "")])
+            if re.search(r"grad|param|model|\bp\b|flat|coalesced|bucket", spelled):
                 return True
     return False
