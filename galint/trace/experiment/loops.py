@@ -150,7 +150,8 @@ def train(
     scaled = mistake in ("early-unscale", "clip-scaled")
     scaler = torch.amp.GradScaler(device.type, enabled=scaled, init_scale=2.0**12)
     # The leaking loop has one micro-batch more an epoch than windows hold; all others end their epochs with a window.
-    epoch = min(len(images.train) // BATCH, 8) * BATCH + (plan.micro if mistake == "leaked-tail" else 0)
+    tail = plan.micro if mistake == "leaked-tail" else 0
+    epoch = min((len(images.train) - tail) // BATCH, 8) * BATCH + tail
     supply = batches(images, plan.micro, epoch, seed)
     window: list[torch.Tensor] = []
     times: list[float] = []
