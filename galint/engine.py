@@ -112,7 +112,9 @@ def diagnose(analysis: Analysis, source: Source) -> list[Diagnostic]:
                 key = (finding.code, finding.span)
                 if key not in found or (found[key].configuration and not configuration):
                     found[key] = _diagnostic(finding, configuration, source, analysis)
-    return list(found.values())
+    off = {span for (code, span), d in found.items() if code == "GA401" and d.configuration is None}
+    # Where the cadence itself is off, the tail follows from it.
+    return [d for (code, span), d in found.items() if not (code in {"GA402", "GA403"} and span in off)]
 
 
 def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[Finding, str | None]]:

@@ -347,7 +347,10 @@ class Evaluate(Machine):
                         label = right.text or (next(iter(sorted(right.keys))) if right.keys else str(right.value))
                         moduli = (*moduli, (label, int(right.value)))
                     keys = left.keys | right.keys
-                    return Lit(number, keys, moduli[-4:], max(left.born, right.born), self._op_text(op, left, right, node))
+                    text = self._op_text(op, left, right, node)
+                    if text and text in self.scenario.values:
+                        number = self.scenario.values[text]
+                    return Lit(number, keys, moduli[-4:], max(left.born, right.born), text)
             if op == "+" and type(left.value) is type(right.value) and isinstance(left.value, str | bytes):
                 return Lit(left.value + right.value, left.keys | right.keys)
             if op == "%" and isinstance(left.value, str):
@@ -917,7 +920,7 @@ def _compare(op: str, a: Any, b: Any) -> bool | None:
 
 _RANK_NAME = re.compile(r"rank$", re.I)
 _ONE_RANK = re.compile(r"(^|_)(local_rank|rank|world_?size|n_?gpus?|num_gpus|nproc\w*|num_processes|gpus)$", re.I)
-_SIZE = re.compile(r"size|micro_?batch$", re.I)
+_SIZE = re.compile(r"micro_?(batch)?_?(size)?$|micro_?bs$", re.I)
 _ONE_WINDOW = re.compile(r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc", re.I)
 _CONFIG = re.compile(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
 _MODULE_METHODS = frozenset(

@@ -109,8 +109,6 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
         wanted = {"window": m.scenario.window, "length": m.scenario.length, "epochs": m.scenario.epochs}.get(role, 3)
         steps = range(value.start, value.start + wanted)
         total = wanted
-    if role == "window":
-        m.odd_window(value.keys, total)
     cap = {"idle": _IDLE, "comp": 64, "other": 8, "epochs": m.scenario.epochs, "windows": max(3, m.scenario.epochs)}.get(role)
     if role == "window" and total > 4 * _SEGMENT:
         cap = _SEGMENT

@@ -104,10 +104,11 @@ class Machine:
         self.result.events.append(event)
         return event
 
-    def odd_window(self, keys: frozenset[str], value: int) -> None:
+    def odd_window(self, bound: Lit) -> None:
         """Note a setting whose default makes a window of one, or too long a one to run."""
-        if keys and (value <= 1 or value > 64):
-            self.result.facts.setdefault("odd_windows", []).append(min(keys))
+        value = int(bound.value)
+        if bound.keys and bound.text and (value <= 1 or value > 64):
+            self.result.facts.setdefault("odd_windows", []).append(bound.text)
         elif value > 64:
             self.max_backwards = max(self.max_backwards, 6 * min(value, 512))
 
@@ -204,6 +205,8 @@ class Machine:
             if role == "window":
                 return "window"
             return "length" if role not in {"batch", "windows", "epochs"} else role
+        if names & self.static.counters:
+            return "counter" if role in {"other", "window"} else role
         if role in {"other", "limit", "length", "counter"} and names & self.static.window_names - {""}:
             if role == "other" or (role == "length" and STEPLESS in self.test_tags):
                 name = next(iter(names & self.static.window_names))

@@ -57,7 +57,7 @@ def _range(m: Calls, s: Site) -> Value | None:
     ints = [int(n.value) for n in numbers if n is not None]
     last = numbers[-1]
     if role == "window" and last is not None and isinstance(m.resolve(s.args[-1]), Lit):
-        m.odd_window(last.keys, ints[-1])
+        m.odd_window(last)
         m.result.facts.setdefault("window_keys", set()).update(last.keys)
     if role == "epochs" and len(ints) < 3 and ints[-1] - (ints[0] if len(ints) == 2 else 0) == 1:
         last = numbers[-1]

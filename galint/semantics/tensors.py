@@ -302,6 +302,8 @@ def _tensor_from(m: Calls, s: Site) -> Value | None:
         out = source.copy()
         out.grad = False
         return out
+    if isinstance(source, Seq) and len(source.elts) == 1:
+        source = source.elts[0]
     if source is None:
         return None
     out = m.tensor(last, m.token())
@@ -387,6 +389,11 @@ FUNCTIONS: dict[str, Meaning] = {
     "torch.cat": _stack,
     "torch.tensor": _tensor_from,
     "torch.as_tensor": _tensor_from,
+    "torch.FloatTensor": _tensor_from,
+    "torch.Tensor": _tensor_from,
+    "torch.cuda.FloatTensor": _tensor_from,
+    "torch.full": _tensor_from,
+    "torch.ones": _tensor_from,
     "torch.full_like": _tensor_from,
     "torch.ones_like": _tensor_from,
     "torch.zeros_like": _zeros,
