@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,9 +43,25 @@ class BackwardSite:
     holder: Span
 
 
+class _Flat(Static):
+    """Remembers the nodes below each compound statement: checks walk the whole program many times."""
+
+    _COMPOUND = (p.FunctionDef, p.ClassDef, p.For, p.While, p.If, p.With, p.Try)
+
+    def walk(self, node: p.Node) -> Iterator[p.Node]:
+        """`node` and everything below it, nested functions included."""
+        if not isinstance(node, self._COMPOUND):
+            return super().walk(node)
+        flat: dict[p.Node, list[p.Node]] = self.__dict__.setdefault("_flat", {})
+        known = flat.get(node)
+        if known is None:
+            known = flat[node] = list(super().walk(node))
+        return iter(known)
+
+
 def analyse(program: p.Program, config: Config, root: Path | None = None, path: Path | None = None) -> Analysis | None:
     """Run a program's loops on paper; None when it trains nothing."""
-    static = Static([program.body])
+    static = _Flat([program.body])
     sites = backward_sites(program, static)
     if not sites and not any(BACKWARD in static.tags(s) for s in program.body):
         return None
@@ -56,9 +73,14 @@ def lint(source: Source, config: Config, root: Path | None = None) -> Report:
     return _linted(source, config, root)[0]
 
 
-def study(source: Source, config: Config, root: Path | None = None) -> tuple[Report, list[LoopView]]:
-    """What `lint` and `explain` say of one file, from one analysis; no loops where it is not valid Python."""
-    report, analysis = _linted(source, config, root)
+def study(
+    source: Source, config: Config, root: Path | None = None, parser: Callable[[str], p.Program] = parse
+) -> tuple[Report, list[LoopView]]:
+    """What `lint` and `explain` say of one file, from one analysis; no loops where it is not valid Python.
+
+    `parser` may know an earlier text of the file and parse only what changed.
+    """
+    report, analysis = _linted(source, config, root, parser)
     return report, _views(analysis, source, report)
 
 
@@ -78,11 +100,13 @@ def _views(analysis: Analysis | None, source: Source, report: Report) -> list[Lo
     return views(analysis.exploration, analysis.program, source.filename, source.lines, understood, missed)
 
 
-def _linted(source: Source, config: Config, root: Path | None) -> tuple[Report, Analysis | None]:
+def _linted(
+    source: Source, config: Config, root: Path | None, parser: Callable[[str], p.Program] = parse
+) -> tuple[Report, Analysis | None]:
     report = Report(files=1)
     selected = config.codes_for(source.path)
     try:
-        program = parse(source.text)
+        program = parser(source.text)
     except ParseError as error:
         if "GA000" in selected:
             span = Span(error.row, max(error.column - 1, 0), error.row, error.column)

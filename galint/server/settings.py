@@ -20,8 +20,8 @@ class Settings:
     """What the client sets: the server's own settings, and overrides of galint's configuration."""
 
     inlay_hints: bool = True
-    debounce: float = 0.03
-    """Seconds without a keystroke before an analysis starts."""
+    debounce: float = 0.05
+    """Seconds: keystrokes closer together than this are analysed together, once they pause."""
     interpreter: str = ""
     """The Python that runs a script to confirm a finding; empty for the server's own."""
     confirm_timeout: float = 120.0
@@ -45,7 +45,7 @@ def read(value: object) -> Settings:
     table = {_kebab(str(key)): item for key, item in value.items() if item is not None}
     out = Settings()
     out.inlay_hints = _flag(table, "inlay-hints", True)
-    out.debounce = _number(table, "debounce", 30) / 1000
+    out.debounce = _number(table, "debounce", 50) / 1000
     out.confirm_timeout = _number(table, "confirm-timeout", 120)
     out.interpreter = str(table.get("interpreter", ""))
     file = table.get("configuration")

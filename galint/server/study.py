@@ -10,6 +10,7 @@ from galint.config import Config
 from galint.diagnostic import Diagnostic, Related, Report
 from galint.discovery import may_matter
 from galint.explain import LoopView
+from galint.program import Program
 from galint.server.documents import Page
 from galint.source import Source, Span
 
@@ -31,7 +32,7 @@ class Study:
     """(code, span) → what a run of the script measured."""
 
 
-def study(page: Page, config: Config, root: Path | None) -> Study:
+def study(page: Page, config: Config, root: Path | None, parser: Callable[[str], Program]) -> Study:
     """Analyse a page. Raises whatever a fault inside galint raises."""
     result = Study(page, config, root)
     if not may_matter(page.source.text.encode("utf-8", "replace")):
@@ -40,7 +41,7 @@ def study(page: Page, config: Config, root: Path | None) -> Study:
     from galint.driver import with_severities
     from galint.engine import study as engine_study
 
-    report, result.views = engine_study(page.source, config, root)
+    report, result.views = engine_study(page.source, config, root, parser)
     result.report = with_severities(report, config)
     result.broken = any(d.code == "GA000" for d in report.diagnostics)
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from galint.errors import ConfigError
 from galint.server import confirm, convert
 from galint.server.documents import Desk, Page, path_of
 from galint.server.study import Study, add_fixes, carried, study
+from galint.syntax.incremental import Incremental
 
 if TYPE_CHECKING:
     from galint.config import Config
@@ -34,6 +36,10 @@ class _State:
     shown: Study | None = None
     understood: Study | None = None
     """The last study of valid Python."""
+    parser: Incremental = field(default_factory=Incremental)
+    """Used in the worker only."""
+    typed: float = 0.0
+    """When the text changed last (`time.monotonic`)."""
     fixing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -51,7 +57,12 @@ class Work:
         state.serial += 1
         if state.task is not None:
             state.task.cancel()
-        wait = self.server.settings.debounce if delay is None else delay
+        wait = delay
+        if wait is None:
+            # The first keystroke after a pause is analysed at once, those of a burst when it ends.
+            quiet = time.monotonic() - state.typed
+            wait = self.server.settings.debounce if quiet < self.server.settings.debounce else 0.0
+        state.typed = time.monotonic()
         state.task = asyncio.get_running_loop().create_task(self._later(desk, state, wait))
 
     def refresh(self) -> None:
@@ -136,7 +147,7 @@ class Work:
         """In the worker: None when a newer text came while this one waited for its turn."""
         if serial != state.serial:
             return None
-        return study(page, *setting)
+        return study(page, *setting, state.parser.parse)
 
     def _setting(self, desk: Desk) -> tuple[Config, Path | None] | None:
         """A document's configuration and project; None when it is excluded or its configuration is wrong."""
