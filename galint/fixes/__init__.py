@@ -1,0 +1,7 @@
+"""Fixes that are proved before they are offered: rewrites, the proof on paper, and applying to a fixpoint."""
+
+from __future__ import annotations
+
+from galint.fixes.attach import attach
+
+__all__ = ["attach"]

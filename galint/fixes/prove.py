@@ -1,0 +1,193 @@
+"""Proof of a fix: the fixed text is run again, its finding is gone, no fault is new, and the formulas are right."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from galint.checks.view import View
+from galint.config import Config
+from galint.diagnostic import Diagnostic
+from galint.engine import Analysis, analyse, diagnose, loops_understood
+from galint.errors import ParseError
+from galint.ledger import Entry, Mark, OptimizerLedger, Step
+from galint.run.explore import EntryRuns
+from galint.run.facts import RunResult
+from galint.run.static import path_terminal
+from galint.source import Source
+from galint.syntax import parse
+
+TAIL_RULES = frozenset({"GA402", "GA403"})
+"""Rules about the last, partial window: hidden while the full windows are wrong, so never brought by a fix."""
+_COUNTED = {"GA101": "lost", "GA102": "carried", "GA201": "weight", "GA203": "weight", "GA401": "length"}
+
+Fault = tuple[str, str, str]
+"""(entry, optimizer, kind): a way in which some step of that optimizer differs from the large batch's."""
+
+
+@dataclass(slots=True)
+class Exam:
+    """What running a text on paper showed."""
+
+    analysis: Analysis | None
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    faults: frozenset[Fault] = frozenset()
+    by_run: dict[tuple[str, str], frozenset[Fault]] = field(default_factory=dict)
+    """(entry, label of its run) → the faults of that run."""
+    understood: int = 0
+    steps: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(entry, optimizer) → steps that applied something, over all runs."""
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each rule was found."""
+        return Counter(d.code for d in self.diagnostics)
+
+
+def examine(source: Source, config: Config, root: Path | None) -> Exam | None:
+    """Run `source` on paper; None when it is not Python."""
+    try:
+        program = parse(source.text)
+    except ParseError:
+        return None
+    analysis = analyse(program, config, root, source.path)
+    if analysis is None:
+        return Exam(None)
+    exam = Exam(analysis, diagnose(analysis, source), understood=len(loops_understood(analysis)))
+    for entry in analysis.exploration.entries:
+        for label, run in runs_of(entry):
+            view = View(run, analysis.static, analysis.program)
+            faults = frozenset(_faults(view, entry.entry.name, label))
+            exam.by_run[entry.entry.name, label] = faults
+            exam.faults |= faults
+            for ledger in view.ledgers:
+                key = (entry.entry.name, ledger.name)
+                exam.steps[key] = exam.steps.get(key, 0) + sum(bool(s.applied) for s in ledger.steps)
+    return exam
+
+
+def runs_of(entry: EntryRuns) -> Iterator[tuple[str, RunResult]]:
+    """The runs of an entry with their labels: N divides the loader, or it does not; another N; other settings."""
+    yield from (("base", entry.base), ("other", entry.other), ("tail", entry.tail), ("other tail", entry.other_tail))
+    yield from entry.flips
+
+
+def _faults(view: View, entry: str, label: str) -> Iterator[Fault]:
+    partial = "tail" in label
+    for ledger in view.ledgers:
+        for kind in _kinds(view, ledger, partial):
+            yield entry, ledger.name, kind
+
+
+def _kinds(view: View, ledger: OptimizerLedger, partial: bool) -> Iterator[str]:
+    cadence = view.cadence(ledger)
+    steps = view.steps(ledger)
+    if len(steps) == 1 and any(entry.applied for entry in ledger.pending):
+        yield "carried"  # a run of one step cannot show what a second one would apply again
+    for step in steps:
+        window = list(dict.fromkeys(step.window))
+        last = cadence is not None and len(window) < cadence.n and _ends_loop(view, window)
+        if step.carried:
+            yield "carried"
+        if step.lost:
+            yield "tail" if partial or all(_after_loop(view, *lost) for lost in step.lost) else "lost"
+        if cadence is not None and len(window) != cadence.n and not last:
+            runs = {m.serial for t in window if (m := view.micro(t)) is not None}
+            yield "tail" if len(runs) > 1 and partial else "length"
+        if any(weight != Fraction(1, len(window)) for weight in _numbers(view, step)):
+            yield "tail weight" if last or (partial and cadence and len(window) != cadence.n) else "weight"
+        if any(m.kind == "clip" and m.scaled for m in step.marks):
+            yield "clip"
+        if any(m.kind == "unscale" and (m.detail == "again" or _later(step, m.seq)) for m in step.marks):
+            yield "early"
+        yield from _sync(step)
+
+
+def _ends_loop(view: View, window: list[int]) -> bool:
+    """Whether a window's last micro-batch is the last one of its loop's run."""
+    mine = view.micro(window[-1]) if window else None
+    if mine is None:
+        return False
+    return not any(
+        m.serial == mine.serial and m.loop == mine.loop and m.iteration > mine.iteration
+        for m in view.run.micros.values()
+    )
+
+
+def _after_loop(view: View, entry: Entry, mark: Mark) -> bool:
+    """Whether a micro-batch was cleared away once its loop had ended."""
+    micro = view.micro(entry.micro)
+    return micro is not None and not any(span == micro.loop and run == micro.serial for span, run, _ in mark.where)
+
+
+def _numbers(view: View, step: Step) -> list[Fraction]:
+    """The known weights of a step, the micro-batch's several losses taken together as one."""
+    weights = view.weights(step)
+    if any(w.symbols for w in weights.values()) or any(e.facts.summed or _may_hide(view, e) for e in step.applied):
+        return []
+    return [w.value for w in weights.values()]
+
+
+def _may_hide(view: View, entry: Entry) -> bool:
+    """Whether a division by N may hide in a call that the run could not see into."""
+    words = {path_terminal(key) for ledger in view.ledgers for key in view.n_keys(ledger)}
+    return any(text == "?" or words & set(re.findall(r"\w+", text)) for text in entry.facts.hidden)
+
+
+def _later(step: Step, seq: int) -> bool:
+    return any(e.seq > seq and e.facts.scale_span is not None for e in step.applied)
+
+
+def _sync(step: Step) -> Iterator[str]:
+    micros: dict[str, set[int]] = {}
+    last: dict[str, bool] = {}
+    for entry in step.applied:
+        for ident, on in entry.facts.synced:
+            last[ident] = on
+            if on:
+                micros.setdefault(ident, set()).add(entry.micro)
+    if any(not on for on in last.values()):
+        yield "unsynchronised"
+    if any(len(m) > 1 for m in micros.values()):
+        yield "traffic"
+
+
+def proved(diagnostic: Diagnostic, label: tuple[str, str], before: Exam, after: Exam) -> bool:
+    """Whether `after` shows the finding gone, nothing new, and the formula of the steps repaired.
+
+    `label` is the (entry, run) in which the finding was made. A step may still differ from the large batch
+    only in a way that it did before and that remaining findings report.
+    """
+    old, new = before.counts, after.counts
+    if new[diagnostic.code] >= old[diagnostic.code]:
+        return False
+    for code, count in new.items():
+        hidden = code in TAIL_RULES and any(kind == "tail" for _, _, kind in before.faults)
+        if count > old[code] and not hidden:
+            return False
+    if any(d.code == diagnostic.code and d.message == diagnostic.message and d.span == diagnostic.span
+           for d in after.diagnostics):  # fmt: skip
+        return False
+    if after.understood < before.understood:
+        return False
+    if any(count and not after.steps.get(key) for key, count in before.steps.items()):
+        return False
+    kind = _COUNTED.get(diagnostic.code)
+    if kind is not None and any(k == kind for _, _, k in after.by_run.get(label, ())):
+        others = {d.code for d in after.diagnostics}
+        if not any(_COUNTED.get(code) == kind for code in others):
+            return False
+    if diagnostic.code in TAIL_RULES and any(k in {"tail", "tail weight"} for _, _, k in after.by_run.get(label, ())):
+        return False
+    excused = diagnostic.code not in TAIL_RULES
+    return all(f in before.faults or (excused and _excused(f, before)) for f in after.faults)
+
+
+def _excused(fault: Fault, before: Exam) -> bool:
+    """A tail's weight shows only once full windows are stepped; it was as wrong as the tail itself."""
+    entry, name, kind = fault
+    return kind in {"tail", "tail weight"} and any((entry, name, k) in before.faults for k in ("tail", "length"))

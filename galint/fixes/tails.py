@@ -1,0 +1,171 @@
+"""Fixes of GA402 and GA403: step with the last batch, and divide the last window by its own length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from galint import program as p
+from galint.diagnostic import Applicability
+from galint.fixes.editor import Editor
+from galint.fixes.naming import fresh
+from galint.fixes.situation import ATOMS, Candidate, Situation, moduli
+from galint.run.static import terminal
+
+_BARS = {"tqdm", "trange", "track", "progress_bar", "prange", "rich_progress"}
+
+
+@dataclass(slots=True)
+class Walk:
+    """How the loop goes over its batches."""
+
+    loop: p.For
+    index: str
+    first: int
+    """What the index starts with."""
+    length: str
+    """How many batches there are, as text."""
+    anchor: p.Stmt
+    """The first statement that works on the batch."""
+    target: p.Expr | None = None
+    """The loop's target, when the index is still to be added there."""
+    source: p.Expr | None = None
+
+
+def partial_window(s: Situation) -> Iterator[Candidate]:
+    """GA402, GA403: correct a last-batch clause, or add one and scale the last window by its length."""
+    yield from _never_true(s)
+    walk = _walk(s)
+    number = s.number
+    if walk is None or number is None or not s.visible(number, walk.anchor):
+        return
+    for scaled in (True, False):
+        editor = s.editor()
+        if not _last_clause(s, editor, walk):
+            return
+        if walk.target is not None and walk.source is not None:
+            editor.replace(walk.target.span, f"{walk.index}, {_target(s, walk.target)}")
+            editor.replace(walk.source.span, f"enumerate({s.text(walk.source)})")
+        if scaled and not _scale(s, editor, walk, number):
+            continue
+        message = "step with the last batch too" + (", and divide its window by its own length" if scaled else "")
+        yield s.done(editor, message, Applicability.UNSAFE)
+
+
+def _target(s: Situation, target: p.Expr) -> str:
+    text = s.text(target)
+    return f"({text})" if isinstance(target, p.Sequence) and not text.startswith(("(", "[")) else text
+
+
+def _never_true(s: Situation) -> Iterator[Candidate]:
+    """`i == len(loader)` → `i == len(loader) - 1`."""
+    for test in s.guard_tests:
+        for node in s.outline.walk(test):
+            if isinstance(node, p.Compare) and node.ops == ("==",):
+                end = node.comparators[0]
+                if isinstance(end, p.Call) and terminal(end.func) == "len":
+                    editor = s.editor()
+                    editor.replace(end.span, f"{s.text(end)} - 1")
+                    yield s.done(editor, "compare with the last index", Applicability.UNSAFE)
+
+
+# --- the loop ------------------------------------------------------------------------------------
+
+
+def _walk(s: Situation) -> Walk | None:
+    loop = s.loop
+    if not isinstance(loop, p.For) or not loop.body:
+        return None
+    capped = _cap(s, loop)
+    anchor = loop.body[0] if capped is None else capped[1]
+    source = loop.iter
+    while isinstance(source, p.Call) and (terminal(source.func) in _BARS or "bar" in terminal(source.func).lower()):
+        if not source.args:
+            return None
+        source = source.args[0].value
+    if isinstance(source, p.Call) and terminal(source.func) == "enumerate" and isinstance(loop.target, p.Sequence):
+        index = loop.target.elts[0]
+        start = next((a.value for a in source.args[1:]), None)
+        if not isinstance(index, p.Name) or not isinstance(start, p.Const | None):
+            return None
+        first = start.value if start is not None else 0
+        data = source.args[0].value
+        while isinstance(data, p.Call) and terminal(data.func) in _BARS and data.args:
+            data = data.args[0].value
+        length = capped[0] if capped is not None else _length(s, data)
+        if length is None or first not in (0, 1):
+            return None
+        return Walk(loop, index.id, int(first), length, anchor)
+    if capped is None and isinstance(source, p.Name | p.Attr) and isinstance(loop.target, p.Name | p.Sequence):
+        index_name = fresh(s.outline, "i", "batch_index")
+        return Walk(loop, index_name, 0, f"len({s.text(source)})", anchor, loop.target, source)
+    return None
+
+
+def _length(s: Situation, data: p.Expr) -> str | None:
+    return f"len({s.text(data)})" if isinstance(data, p.Name | p.Attr | p.Subscript) else None
+
+
+def _cap(s: Situation, loop: p.For) -> tuple[str, p.Stmt] | None:
+    """`if i == MAX: break` at the top: (MAX, the statement behind it)."""
+    first = loop.body[0]
+    if isinstance(first, p.If) and isinstance(first.body[0], p.Break) and not first.orelse and len(loop.body) > 1:
+        test = first.test
+        if isinstance(test, p.Compare) and test.ops[0] in {"==", ">="} and isinstance(test.comparators[0], ATOMS):
+            return s.text(test.comparators[0]), loop.body[1]
+    return None
+
+
+# --- the changes ---------------------------------------------------------------------------------
+
+
+def _last_clause(s: Situation, editor: Editor, walk: Walk) -> bool:
+    """Add the last batch to the guard, and to the same condition elsewhere in the loop."""
+    tests = [t for t in s.guard_tests if moduli(t)]
+    if not tests:
+        return False
+    test = tests[-1]
+    count = walk.index if walk.first else f"{walk.index} + 1"
+    places = [
+        n
+        for n in s.outline.walk(walk.loop)
+        if isinstance(n, p.Expr) and p.text(n) == p.text(test) and s.outline.in_body(n, walk.loop.body)
+    ]
+    if test not in places:
+        return False
+    for node in places:
+        text = s.text(node)
+        if isinstance(node, p.Compare) and node.ops[0] == "!=" or not isinstance(node, p.Compare | p.BoolOp):
+            new = f"{text} and {count} != {walk.length}"
+        else:
+            plain = isinstance(node, p.Compare) or (isinstance(node, p.BoolOp) and node.op == "or")
+            new = f"{text if plain else f'({text})'} or {count} == {walk.length}"
+        parent = s.outline.parent.get(node)
+        if isinstance(parent, p.BoolOp | p.Unary | p.Compare | p.BinOp):
+            new = f"({new})"
+        editor.replace(node.span, new)
+    return True
+
+
+def _scale(s: Situation, editor: Editor, walk: Walk, number: p.Expr) -> bool:
+    """Divide by the window's own length; False when no division by N is in the loop."""
+    name = fresh(s.outline, "window", "group", "window_size")
+    spelled = p.text(number)
+    found = False
+    for stmt in walk.loop.body:
+        for node in s.outline.walk(stmt):
+            match node:
+                case p.BinOp(op="/", right=right) | p.AugAssign(op="/", value=right) if p.text(right) == spelled:
+                    editor.replace(right.span, name)
+                    found = True
+    if not found:
+        return False
+    for node in s.outline.everything():
+        match node:
+            case p.BinOp(op="*", left=left, right=right) if p.text(right) == spelled and "loss" in p.text(left):
+                if s.outline.function(node) is s.outline.function(walk.loop) and node.span.row > walk.loop.span.row:
+                    editor.replace(right.span, name)
+    n = s.text(number) if isinstance(number, ATOMS) else f"({s.text(number)})"
+    index = walk.index if not walk.first else f"({walk.index} - {walk.first})"
+    editor.insert_before(walk.anchor, [f"{name} = min({n}, {walk.length} - {index} // {n} * {n})"])
+    return True
