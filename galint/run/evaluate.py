@@ -103,6 +103,8 @@ class Evaluate(Machine):
         """A default that switches a feature off, read as if the feature were on: one rank, a window of one."""
         name = path_terminal(value.text)
         if _ONE_RANK.search(name):
+            if name == value.text:
+                return value  # a plain assignment says what it means
             number = 0 if _RANK_NAME.search(name) else 2
         elif _ONE_WINDOW.search(name) and value.value != 0:
             number = 2 if _SIZE.search(name) else self.scenario.window
@@ -415,7 +417,9 @@ class Evaluate(Machine):
         if isinstance(factor, Lit) and factor.is_number:
             number = Fraction(factor.value)
             if number == 0:
-                return tensor if sign > 0 else tensor
+                out = tensor.copy()
+                out.unknown_scale = True
+                return out
             change = number if sign > 0 else 1 / number
             out = tensor.map(lambda c: c.times(change), factor.keys | {m[0] for m in factor.moduli} | {_literal(factor)})
             return self._late(tensor, out)

@@ -389,9 +389,10 @@ class Execute(Evaluate):
         self.test_node, self.test_tags = old
         value = self.resolve(value)
         truth = self.truth(value)
+        rest_gates = leaves and STEP in rest_tags and BACKWARD not in rest_tags
         if truth is None:
             truth = self._decide(stmt, value, body_tags, else_tags, rest)
-        elif leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not value.moduli:
+        elif leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not rest_gates:
             if any(self.result.roles.get(k) in {"limit", "other"} for k in value.keys):
                 self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
         elif isinstance(value, Lit) and value.keys and raises(stmt.body if truth else stmt.orelse):

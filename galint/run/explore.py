@@ -357,6 +357,7 @@ class Explorer:
             return
         if entry.owner is not None and target.owner is None:
             target.owner = frame.vars.get(entry.owner.name)
+        fixed = list(args)
         given = [q for q in func.params if q.kind == "arg"][len(args) :]
         for param in given:
             default = target.defaults.get(param.name)
@@ -376,7 +377,7 @@ class Explorer:
                     kwargs[param.name] = self._param(machine, param)
         flat = self._once_is_an_epoch(func)
         if self._once_is_a_batch(func):
-            self._call_per_batch(machine, target, args, kwargs, site, frame)
+            self._call_per_batch(machine, target, fixed, kwargs, site, frame)
             return
         result = machine.call_value(target, args, kwargs, site, frame)
         self._drain(machine, result, site)

@@ -156,6 +156,8 @@ class Machine:
         start), "batch" (samples in a micro-batch), "other".
         """
         asked = value
+        if isinstance(asked, Opaque) and asked.deferred is not None:
+            role = self._refine(asked, role, node)
         value = self.resolve(value)
         if isinstance(value, Lit):
             if not value.is_number:
@@ -168,7 +170,8 @@ class Machine:
             return value
         if not isinstance(value, Opaque) or type(value) is not Opaque:
             return None
-        role = self._refine(value, role, node)
+        ranked = _RANK.search(value.path) and value.deferred is None
+        role = role if ranked else self._refine(value, role, node)
         if role in {"other", "limit", "counter", "batch"} and _RANK.search(value.path) and value.deferred is None:
             number = 2 if _WORLD.search(value.path) else 0
             self.result.known[value.path] = number
@@ -324,7 +327,7 @@ class Machine:
             facts = replace(facts, hidden=facts.hidden | {"?"})
         seq = self.tick()
         micros = sorted({t.micro for t in tensor.terms} or {0})
-        latest = micros[-1] if micros[-1] else micro
+        latest = micros[-1] if micros[-1] else -micro  # data from before the loops: its own identity each time
         if len(micros) == 1:
             micros = [latest]
         for token in micros:

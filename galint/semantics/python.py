@@ -53,7 +53,10 @@ def _range(m: Calls, s: Site) -> Value | None:
         node = nodes[index] if index < len(nodes) else None
         numbers.append(m.demand(part, role if is_stop else "counter", node))
     if any(n is None or n.value != int(n.value) for n in numbers if n is not None) or None in numbers:
-        return Opaque(s.text, role="") if not parts else _unknown_range(m, s, parts)
+        if not parts:
+            return Opaque(s.text)
+        count = {"window": m.scenario.window, "length": m.scenario.length, "epochs": m.scenario.epochs}.get(role, 3)
+        return Range(0, count, 1, frozenset({s.text}))
     ints = [int(n.value) for n in numbers if n is not None]
     last = numbers[-1]
     if role == "window" and last is not None and isinstance(m.resolve(s.args[-1]), Lit):
@@ -76,11 +79,6 @@ def _far(m: Calls, ints: list[int], parts: list[Value], role: str) -> int:
     if isinstance(parts[1], Opaque) and ints[1] <= ints[0]:
         return ints[0] + {"window": m.scenario.window, "length": m.scenario.length}.get(role, m.scenario.epochs)
     return ints[1]
-
-
-def _unknown_range(m: Calls, s: Site, parts: list[Value]) -> Value:
-    out = Opaque(s.text, data=any(m.is_data(q) for q in parts))
-    return out
 
 
 def _range_role(m: Calls, s: Site) -> str:
