@@ -567,6 +567,8 @@ class Execute(Evaluate):
     def run_for(self, stmt: p.For, frame: Frame) -> Signal | None:
         """A for loop."""
         role = self._role_of(stmt)
+        if role == "idle" and frame.yields is not None:
+            role = "length"  # a generator's own loop lasts as long as the loop that it drives
         source = self.eval(stmt.iter, frame)
         loop = self._enter(stmt)
         result: list[Signal | None] = [None]
