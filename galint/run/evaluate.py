@@ -398,14 +398,21 @@ class Evaluate(Machine):
             return self.add_tensors(tensors, negate_second=op == "-")
         if op in {"*", "/"} and len(tensors) == 2:
             return self.multiply_tensors(tensors[0], tensors[1], 1 if op == "*" else -1)
-        return self.mix(tensors, f"({op})")
+        mixed = self.mix(tensors, f"({op})")
+        mixed.unknown_scale = op == "/"
+        return mixed
 
     def multiply_tensors(self, left: Tensor, right: Tensor, sign: int) -> Tensor:
         """A product or quotient of tensors: the one that is not a loss is a weight of unknown size."""
         main, other = (left, right) if left.grad or not right.grad else (right, left)
         if main is right and sign < 0:
             return self.mix([left, right], "/")
-        out = main.map(lambda c: c.times_symbol(other.path, sign))
+        if sign > 0 and not other.unknown_scale:
+            weight = other.terms[-1].coefficient if other.terms and not other.grad else ONE
+            out = main.map(lambda c: c.combine(weight), other.keys if not other.grad else frozenset())
+        else:
+            out = main.map(lambda c: c.times_symbol(other.path, sign))
+        out.unknown_scale = main.unknown_scale or other.unknown_scale
         out.hidden |= other.keys | other.hidden
         out.modules |= other.modules if other.grad else frozenset()
         out.reduced = main.reduced
@@ -423,6 +430,8 @@ class Evaluate(Machine):
             change = number if sign > 0 else 1 / number
             out = tensor.map(lambda c: c.times(change), factor.keys | {m[0] for m in factor.moduli} | {_literal(factor)})
             return self._late(tensor, out)
+        if isinstance(factor, Opaque) and sign > 0 and factor.data and factor.deferred is None and not _SCALE_NAME.search(factor.path):
+            return self._late(tensor, tensor.copy())  # weights of the samples, not a factor of the whole
         if isinstance(factor, Opaque):
             coefficient = self.symbol(factor)
             out = tensor.map(
@@ -922,6 +931,7 @@ def _compare(op: str, a: Any, b: Any) -> bool | None:
     return None
 
 
+_SCALE_NAME = re.compile(r"scale|factor|norm|ratio|frac|inv|accum|div|num|count|size|len", re.I)
 _RANK_NAME = re.compile(r"rank$", re.I)
 _ONE_RANK = re.compile(r"(^|_)(local_rank|rank|world_?size|n_?gpus?|num_gpus|nproc\w*|num_processes|gpus)$", re.I)
 _SIZE = re.compile(r"micro_?(batch)?_?(size)?$|micro_?bs$", re.I)

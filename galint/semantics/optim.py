@@ -131,6 +131,8 @@ def _add_param_group(m: Calls, s: Site) -> Value | None:
 def guess(name: str) -> Meaning | None:
     """Optimizer and scheduler classes by their usual names."""
     last = name.rpartition(".")[2]
+    if re.match(r"zero_\w*grads?$|clear_grads?$", last) and "." in name:
+        return _clear_function
     if "lr_scheduler" in name or re.search(r"Scheduler$|LR$|^get_\w*schedule\w*$", last):
         return _make_scheduler
     if name.startswith("torch.optim.") and last[:1].isupper():
@@ -140,10 +142,12 @@ def guess(name: str) -> Meaning | None:
     return None
 
 
-def _params_clear(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Seq):
-        return None
-    return None
+def _clear_function(m: Calls, s: Site) -> Value | None:
+    """A function of another file that clears the gradients of what it is given."""
+    optimizers = [v for v in s.all_args() if isinstance(v, Optimizer)]
+    modules = frozenset().union(*(m.modules_in(v) for v in s.all_args())) if s.all_args() else frozenset()
+    m.clear(optimizers or None, modules, s.span, s.text)
+    return NONE
 
 
 FUNCTIONS: dict[str, Meaning] = {}
