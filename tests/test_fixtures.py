@@ -14,7 +14,7 @@ from galint.rule import Fixability, Rule
 from galint.source import Source
 
 SCRIPTS = fixtures()
-OBSERVABLES = {"params", "allreduces", "raises", "none"}
+OBSERVABLES = {"params", "allreduces", "ranks", "raises", "none"}
 
 
 def _name(path: Path) -> str:

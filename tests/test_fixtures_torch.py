@@ -43,7 +43,7 @@ def _agrees(seen: Observation) -> None:
 def _shows(seen: Observation, observable: str) -> None:
     """The run shows the mistake where its mark says."""
     if observable == "raises":
-        assert isinstance(seen.raised, RuntimeError)
+        assert isinstance(seen.raised, RuntimeError | AssertionError)
         return
     if seen.raised:
         raise seen.raised
@@ -54,6 +54,9 @@ def _shows(seen: Observation, observable: str) -> None:
             assert seen.error < AGREES, "only the traffic should differ"
             assert seen.steps
             assert seen.extra_allreduces > 0
+        case "ranks":
+            assert seen.error < AGREES, "with one rank the gradient is right"
+            assert seen.unsynchronised > 0
         case "none":
             assert seen.error < AGREES
         case _:
