@@ -24,6 +24,7 @@ import runpy
 import socket
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ class _Recorder:
 
     def factor(self, loss: Tensor) -> tuple[float, float, bool]:
         """What stands between the root and the undivided loss: the factor, the loss scale, and if it is a sum."""
-        scales = {float(s._scale) for s in self.scalers if s._scale is not None}
+        scales = {float(s._scale) for s in self.scalers if getattr(s, "_scale", None) is not None}
         node: Any = loss.grad_fn
         factor = scale = 1.0
         while node is not None and node.name() in ("MulBackward0", "DivBackward0"):
@@ -359,7 +360,9 @@ def observe(script: Path, folder: Path) -> Observation:
         mock.patch.object(sys, "argv", [str(script)]),
         contextlib.chdir(folder),
         _hooked(recorder),
+        warnings.catch_warnings(),
     ):
+        warnings.simplefilter("ignore")  # torch itself warns of a scheduler that is ahead of its optimizer
         try:
             runpy.run_path(str(script), run_name="__main__")
         except Exception as error:
