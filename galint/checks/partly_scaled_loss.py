@@ -33,7 +33,7 @@ def check(view: View) -> Iterator[Finding]:
                 continue
             if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden):
                 continue
-            if window.literal and not divides_by(view, n):
+            if window.literal and not divides_by(view, n, facts.keys | {window.label}):
                 continue
             seen.add(entry.span)
             yield Finding(

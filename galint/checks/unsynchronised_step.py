@@ -70,8 +70,8 @@ def fault(view: View, entries: list[Entry], module: Any) -> tuple[Span, str] | N
     late = [e for e in switched if e.seq > forward.seq and e.data.get("on")]
     if late:
         return late[-1].span, f"the flag is set after the forward, and {name} has already read it there"
-    contexts = [e for e in view.run.events if e.kind == "no_sync" and e.seq < last.seq and e.micro == last.micro]
-    if contexts:
+    contexts = [e for e in view.run.events if e.kind == "no_sync" and e.seq < forward.seq]
+    if contexts and not switched:
         return contexts[-1].span, "`no_sync` covers the window's last micro-batch"
     if switched:
         return switched[-1].span, "synchronisation is off on the window's last micro-batch"

@@ -12,7 +12,7 @@ from galint.source import Span
 
 CODE = "GA405"
 WITNESS = "even"
-_METER = re.compile(r"loss|meter|time|speed|metric|acc\b|norm|sched|optim", re.I)
+_METER = re.compile(r"loss|(?<!para)meter|time|speed|metric|acc\b|norm|sched|optim", re.I)
 
 
 def check(view: View) -> Iterator[Finding]:
