@@ -62,6 +62,11 @@ class Calls(Execute):
             self.event("update_effect", node.span, p.text(func))
         if isinstance(func, p.Attr):
             receiver = self.eval(func.value, frame)
+            if isinstance(receiver, Lit) and receiver.value is None:
+                # None here means that the run took a branch the program does not take.
+                receiver = self.make_opaque(p.text(func.value), terminal(func.value))
+                if isinstance(func.value, p.Name):
+                    self.bind(func.value, receiver, frame)
             callee = self._method(receiver, func.name, func)
         else:
             callee = self.eval(func, frame)

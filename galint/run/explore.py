@@ -85,7 +85,8 @@ class Explorer:
             if runs is None:
                 continue
             for result in (runs.base, *(r for _, r in runs.flips)):
-                executed |= result.executed
+                if any(ledger.steps for ledger in result.ledgers.values()) or not result.backwards:
+                    executed |= result.executed
                 reached |= {id(b) for b in result.backwards}
             if runs.base.backwards or any(r.backwards for _, r in runs.flips):
                 out.entries.append(runs)

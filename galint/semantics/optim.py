@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from galint import program as p
 from galint.run.site import Site
 from galint.run.static import path_terminal
-from galint.run.values import NONE, Function, Lit, Opaque, Optimizer, Seq, Tensor, Value
+from galint.run.values import NONE, Bound, Function, Lit, Opaque, Optimizer, Partial, Seq, Tensor, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _step(m: Calls, s: Site) -> Value | None:
     if not isinstance(target, Optimizer):
         return None
     closure = s.arg(0, "closure")
-    if isinstance(closure, Function):
+    if isinstance(closure, Function | Partial | Bound):
         m.call_value(closure, [], {}, s.node, s.frame)
         m.result.facts["closure"] = True
     if target.accelerated is not None:
