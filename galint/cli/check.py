@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from galint import __version__
+from galint.cli.fix import FixOptions, exit_code, fix_options, fix_outcome, tell
 from galint.cli.options import config_options, overrides, selection_options
 from galint.cli.output import Progress, Texts, warn, write
 from galint.config.loading import Resolver
@@ -22,6 +23,7 @@ from galint.rule import Severity
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @selection_options
+@fix_options
 @click.option(
     "--output-format", type=click.Choice(list(FORMATS)), default=None, help="How findings are shown (default: full)."
 )
@@ -68,7 +70,7 @@ def command(
     stdin_filename: str | None, config: tuple[str, ...], isolated: bool, exclude: tuple[str, ...],
     extend_exclude: tuple[str, ...], force_exclude: bool | None, respect_gitignore: bool | None,
     baseline: str | None, write_baseline: Path | None, jobs: int | None, no_cache: bool, cache_dir: str | None,
-    show_files: bool, show_settings: bool, quiet: bool, verbose: bool,
+    show_files: bool, show_settings: bool, quiet: bool, verbose: bool, fixing: FixOptions,
 ) -> int:  # fmt: skip
     """Lint files and folders; `-` reads standard input. Without PATHS: the current folder."""
     resolver = Resolver(
@@ -90,10 +92,17 @@ def command(
     if show_files:
         return _show_files(names, resolver, output_file)
     outcome = _run(names, stdin_filename, resolver, jobs, quiet, not no_cache)
+    done = fix_outcome(outcome, fixing, resolver) if fixing.wanted(output_format) else None
     if verbose:
         _tell(outcome)
     for problem in sorted(outcome.problems):
         warn(problem)
+    code: int | None = None
+    if done is not None:
+        tell(done, fixing)
+        code = exit_code(done, fixing, outcome)
+        if code is not None and (fixing.fix_only or fixing.add_ignore):
+            return code
     if write_baseline is not None:
         from galint import baseline as known
         from galint.render.style import counted
@@ -104,9 +113,15 @@ def command(
         return 2 if outcome.problems else 0
     if main_config.baseline is not None:
         _subtract(main_config.baseline, outcome)
-    write(_rendered(outcome, output_format or "full", statistics, quiet, output_file), output_file)
+    rendered = _rendered(outcome, output_format or "full", statistics, quiet, output_file)
+    if done is not None and done.stdin is not None and output_file is None:
+        sys.stderr.write(rendered.encode(errors="backslashreplace").decode())
+    else:
+        write(rendered, output_file)
     if outcome.problems:
         return 2
+    if code is not None:
+        return code
     failing = any(d.severity.rank >= main_config.fail_on.rank for d in outcome.report.diagnostics)
     return 1 if failing and not exit_zero else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from galint.fixes.apply import Fixed, allowed, fix_source
 from galint.fixes.attach import attach
 
-__all__ = ["attach"]
+__all__ = ["Fixed", "allowed", "attach", "fix_source"]
