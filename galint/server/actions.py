@@ -99,7 +99,8 @@ def ignoring(d: Diagnostic, page: Page) -> Edit:
     if first is not None:  # the line ends inside a string or after a backslash: a comment has no place there
         head = lines[first - 1]
         indent = head[: len(head) - len(head.lstrip())]
-        return Edit(Span(first, 0, first, 0), f"{indent}# galint: ignore[{d.code}]\n")
+        newline = "\r\n" if "\r\n" in page.source.text else "\n"
+        return Edit(Span(first, 0, first, 0), f"{indent}# galint: ignore[{d.code}]{newline}")
     end = len(line.rstrip())
     return Edit(Span(row, end, row, len(line)), f"  # galint: ignore[{d.code}]")
 
