@@ -463,7 +463,8 @@ def _until(process: subprocess.Popen[bytes], wanted: bytes) -> bytes:
 
 @pytest.mark.parametrize("after", [b"", INITIALIZE, INITIALIZE + b"Content-Length: 50\r\n\r\n{"])
 async def test_a_client_that_dies_leaves_no_server_behind(after: bytes) -> None:
-    process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([*COMMAND, "--stdio"], stdin=pipe, stdout=pipe, stderr=pipe)
     assert process.stdin is not None and process.stdout is not None
     with process:
         process.stdin.write(after)
@@ -473,3 +474,10 @@ async def test_a_client_that_dies_leaves_no_server_behind(after: bytes) -> None:
         assert await asyncio.to_thread(process.wait, WAIT) == 1
         assert process.stderr is not None
         assert b"Traceback" not in process.stderr.read()
+
+
+async def test_without_pygls_one_line_says_what_to_install(tmp_path: Path) -> None:
+    blocked = "import sys; sys.modules['pygls'] = None; sys.argv = ['galint', 'server']; from galint.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == "galint: the language server needs pygls: install `galint[lsp]`\n"
