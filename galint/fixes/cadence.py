@@ -18,7 +18,7 @@ def step_cadence(s: Situation) -> Iterator[Candidate]:
     for name in names:
         yield from _increment_in_guard(s, name)
     for test in s.guard_tests:
-        for old, new, message in _arithmetic(s, test):
+        for old, new, message in arithmetic(s, test):
             yield from _mutations(s, old, new, message)
     for name in names:
         yield from _moved_increment(s, name)
@@ -63,7 +63,7 @@ def _same_loop(s: Situation, one: p.Node, other: p.Node) -> bool:
 # --- the guard -----------------------------------------------------------------------------------
 
 
-def _arithmetic(s: Situation, test: p.Expr) -> Iterator[tuple[p.Expr, str, str]]:
+def arithmetic(s: Situation, test: p.Expr) -> Iterator[tuple[p.Expr, str, str]]:
     """(node, its new text, message) for each way in which a guard is commonly wrong."""
     yield from _excluded_zero(s, test)
     for node in s.outline.walk(test):

@@ -98,7 +98,10 @@ def _kinds(view: View, ledger: OptimizerLedger, partial: bool) -> Iterator[str]:
         if cadence is not None and len(window) != cadence.n and not last:
             runs = {m.serial for t in window if (m := view.micro(t)) is not None}
             yield "tail" if len(runs) > 1 and partial else "length"
-        if any(weight != Fraction(1, len(window)) for weight in _numbers(view, step)):
+        right = {Fraction(1, len(window))}
+        if cadence is not None and len(window) != cadence.n and not (last or partial):
+            right.add(Fraction(1, cadence.n))  # the length is what is wrong with this window
+        if any(weight not in right for weight in _numbers(view, step)):
             yield "tail weight" if last or (partial and cadence and len(window) != cadence.n) else "weight"
         if any(m.kind == "clip" and m.scaled for m in step.marks):
             yield "clip"
@@ -145,7 +148,7 @@ def _later(step: Step, seq: int) -> bool:
 def _sync(step: Step) -> Iterator[str]:
     micros: dict[str, set[int]] = {}
     last: dict[str, bool] = {}
-    for entry in step.applied:
+    for entry in sorted([*step.applied, *(e for e, _ in step.lost)], key=lambda e: e.seq):
         for ident, on in entry.facts.synced:
             last[ident] = on
             if on:
@@ -165,10 +168,8 @@ def proved(diagnostic: Diagnostic, label: tuple[str, str], before: Exam, after: 
     old, new = before.counts, after.counts
     if new[diagnostic.code] >= old[diagnostic.code]:
         return False
-    for code, count in new.items():
-        hidden = code in TAIL_RULES and any(kind == "tail" for _, _, kind in before.faults)
-        if count > old[code] and not hidden:
-            return False
+    if any(count > old[code] and not _unmasked(code, diagnostic.code, before) for code, count in new.items()):
+        return False
     if any(d.code == diagnostic.code and d.message == diagnostic.message and d.span == diagnostic.span
            for d in after.diagnostics):  # fmt: skip
         return False
@@ -187,7 +188,17 @@ def proved(diagnostic: Diagnostic, label: tuple[str, str], before: Exam, after: 
     return all(f in before.faults or (excused and _excused(f, before)) for f in after.faults)
 
 
+def _unmasked(code: str, fixed: str, before: Exam) -> bool:
+    """Whether a finding was hidden by the one that is fixed: what it speaks of was as wrong before."""
+    kinds = {kind for _, _, kind in before.faults}
+    if code in TAIL_RULES:
+        return fixed not in TAIL_RULES and bool(kinds & {"tail", "length"})
+    if code == "GA205":
+        return fixed in {"GA201", "GA203", "GA401"}
+    return code == "GA104" and fixed == "GA401"
+
+
 def _excused(fault: Fault, before: Exam) -> bool:
-    """A tail's weight shows only once full windows are stepped; it was as wrong as the tail itself."""
-    entry, name, kind = fault
-    return kind in {"tail", "tail weight"} and any((entry, name, k) in before.faults for k in ("tail", "length"))
+    """The last window's faults show only once full windows are stepped; they were as wrong before."""
+    entry, _, kind = fault
+    return kind == "tail weight" or (kind == "tail" and any((e, k) == (entry, "length") for e, _, k in before.faults))

@@ -142,6 +142,24 @@ class Situation:
                 value = self.flag_value(node)
                 if value is not None:
                     yield value.value
+                elif isinstance(node, p.Name):
+                    yield from self.passed(node)
+
+    def passed(self, name: p.Name) -> Iterator[p.Expr]:
+        """The conditions that callers in this file pass for a parameter."""
+        function = self.outline.function(name)
+        places = [q.name for q in function.params] if function is not None else []
+        if function is None or name.id not in places:
+            return
+        index = places.index(name.id) - (self.outline.owner_class(function) is not None)
+        for node in self.outline.everything():
+            if isinstance(node, p.Call) and terminal(node.func) == function.name:
+                for k, arg in enumerate(node.args):
+                    if arg.keyword == name.id or (not arg.keyword and not arg.star and k == index):
+                        flag = self.flag_value(arg.value) if isinstance(arg.value, p.Name) else None
+                        value = flag.value if flag is not None else arg.value
+                        if moduli(value):
+                            yield value
 
     def flag_value(self, flag: p.Expr) -> p.Assign | None:
         """The last assignment above that gives a flag its condition."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.diagnostic import Applicability
-from galint.fixes.cadence import shifted
+from galint.fixes.cadence import arithmetic, shifted
 from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.naming import fresh, nullcontext
 from galint.fixes.situation import ATOMS, Candidate, Situation
@@ -253,7 +253,11 @@ def _write(
     if optional is not None:
         hold = fresh(s.outline, "hold", "hold_sync")
         negative = _said(s, condition, not positive, operand=True)
-        editor.insert_before(rows[0], [f"{hold} = isinstance({model}, {optional}) and {negative}"])
+        said = [f"{hold} = isinstance({model}, {optional}) and {negative}"]
+        if indent + len(said[0]) > _WIDTH:
+            name = fresh(s.outline, "boundary", "is_boundary")
+            said = [f"{name} = {last}", f"{hold} = isinstance({model}, {optional}) and not {name}"]
+        editor.insert_before(rows[0], said)
         editor.wrap(*rows, f"with {model}.no_sync() if {hold} else {null}():")
         return
     header = f"with {null}() if {last} else {model}.no_sync():"
@@ -321,3 +325,34 @@ def _raised(s: Situation, around: p.With, fact: BackwardFact) -> Iterator[Candid
         except Unfixable:
             continue
         yield s.done(editor, "let `no_sync` start at the forward")
+
+
+def unsynchronised_step(s: Situation) -> Iterator[Candidate]:
+    """GA603: set the flag before the forward, in phase with the step, and call the wrapped module."""
+    stmt = s.place
+    if stmt is None:
+        return
+    for fact in s.view.backwards()[:1]:
+        for event in _forwards(s, fact)[:1]:
+            forward = _node(s, event.span)
+            pair = s.outline.common(forward, stmt) if forward is not None else None
+            if pair is not None and pair[1] is stmt and pair[0].span < stmt.span and isinstance(stmt, p.Assign):
+                editor = s.editor()
+                lines = editor.take(stmt)
+                editor.delete(stmt)
+                editor.insert_before(pair[0], lines)
+                yield s.done(editor, "set the flag before the forward, where DDP reads it")
+    for node in s.outline.walk(stmt):
+        if isinstance(node, p.Compare) and node.span.row <= stmt.span.end_row:
+            for old, new, message in arithmetic(s, node):
+                editor = s.editor()
+                editor.replace(old.span, new)
+                yield s.done(editor, message)
+    call = next((n for n in s.outline.nodes(s.span) if isinstance(n, p.Call)), None)
+    for module in s.view.run.modules.values():
+        path = getattr(module, "path", "")
+        if call is not None and getattr(module, "wrap", "") and path.replace(".", "").replace("_", "").isalnum():
+            if s.known(path.split(".")[0], stmt) or path.startswith("self."):
+                editor = s.editor()
+                editor.replace(call.func.span, path)
+                yield s.done(editor, f"run the forward through `{path}`, which synchronises")

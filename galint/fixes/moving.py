@@ -1,0 +1,168 @@
+"""Fixes of GA103, GA303, GA304, GA404 and GA405: what belongs to the step runs once a window, with the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from galint import program as p
+from galint.diagnostic import Applicability
+from galint.fixes.clearing import behind_step
+from galint.fixes.editor import Unfixable
+from galint.fixes.situation import Candidate, Situation
+from galint.run.static import terminal
+
+_FOLLOWERS = {"step", "update", "zero_grad"}
+
+
+def clip_in_window(s: Situation) -> Iterator[Candidate]:
+    """GA303: clip in front of the step; under Accelerate, only when it synchronises."""
+    clip, step = s.place, s.step_statement
+    if clip is None or step is None or _result_is_read(s, clip):
+        return
+    stmt = _alone_in_if(s, clip)
+    accelerator = _accelerator(s, clip)
+    if accelerator is not None:
+        editor = s.editor()
+        editor.wrap(stmt, stmt, f"if {accelerator}.sync_gradients:")
+        yield s.done(editor, "clip only when the gradients are synchronised")
+    yield from _moved(s, [stmt], step, "move the clipping in front of the optimizer step", before=True)
+
+
+def scaler_update_in_window(s: Situation) -> Iterator[Candidate]:
+    """GA304: `scaler.update()` behind `scaler.step`."""
+    if s.place is not None and s.step_statement is not None:
+        yield from _moved(s, [s.place], s.step_statement, "move `update()` behind the optimizer step")
+
+
+def scheduler_per_micro_batch(s: Situation) -> Iterator[Candidate]:
+    """GA404: the scheduler advances with the step; under Accelerate it is prepared with the rest."""
+    stmt, step = s.place, s.step_statement
+    if stmt is None or step is None:
+        return
+    yield from _prepared(s, stmt)
+    stmt = _alone_in_if(s, stmt)
+    yield from _moved(s, [stmt], _end(s, stmt, step), "let the scheduler advance with the optimizer step", unsafe=True)
+
+
+def update_side_effect_in_window(s: Situation) -> Iterator[Candidate]:
+    """GA405: the average of the weights follows the step."""
+    stmt, step = s.place, s.step_statement
+    if stmt is None or step is None:
+        return
+    stmt = _alone_in_if(s, stmt)
+    yield from _moved(s, [stmt], _end(s, stmt, step), "update the average with the optimizer step", unsafe=True)
+
+
+def backward_outside_window(s: Situation) -> Iterator[Candidate]:
+    """GA103: every micro-batch runs backward: in front of the guard, or inside the loop."""
+    stmt = s.place
+    if stmt is None:
+        return
+    for guard in s.outline.above(stmt):
+        if isinstance(guard, p.If):
+            yield from _before(s, stmt, guard)
+        if isinstance(guard, p.For | p.While | p.FunctionDef):
+            break
+    seat = s.outline.seats[stmt]
+    for former in reversed(seat.body[: seat.index]):
+        if isinstance(former, p.If) and isinstance(former.body[-1], p.Return | p.Continue):
+            yield from _before(s, stmt, former)
+        if isinstance(former, p.For | p.While):
+            editor = s.editor()
+            lines = editor.take(stmt)
+            editor.delete(stmt)
+            editor.insert_after(former.body[-1], lines)
+            yield s.done(editor, "run backward inside the loop, on every micro-batch")
+            return
+
+
+def _before(s: Situation, stmt: p.Stmt, guard: p.Stmt) -> Iterator[Candidate]:
+    editor = s.editor()
+    try:
+        lines = editor.take(stmt)
+        editor.delete(stmt)
+        editor.insert_before(guard, lines)
+    except Unfixable:
+        return
+    yield s.done(editor, "run backward on every micro-batch, in front of the guard")
+
+
+def _moved(
+    s: Situation, stmts: list[p.Stmt], target: p.Stmt, message: str, before: bool = False, unsafe: bool = False
+) -> Iterator[Candidate]:
+    if target in stmts or any(target is n for stmt in stmts for n in s.outline.walk(stmt)):
+        return
+    if not before:
+        target = behind_step(s, target) if target is s.step_statement else target
+    names = {n.id for stmt in stmts for n in s.outline.walk(stmt) if isinstance(n, p.Name)}
+    if not all(s.known(name, target) or not s.known(name, stmts[0]) for name in names):
+        return
+    editor = s.editor()
+    lines = [line for stmt in stmts for line in editor.take(stmt)]
+    editor.delete_all(stmts)
+    if before:
+        editor.insert_before(target, lines)
+    else:
+        editor.insert_after(target, lines)
+    yield s.done(editor, message, Applicability.UNSAFE if unsafe else Applicability.SAFE)
+
+
+def _end(s: Situation, stmt: p.Stmt, step: p.Stmt) -> p.Stmt:
+    """Behind what follows the step, for a statement that stood behind it all; else behind the step itself."""
+    pair = s.outline.common(step, stmt)
+    last = behind_step(s, step)
+    if pair is None or pair[0].span > pair[1].span:
+        return last
+    seat = s.outline.seats[last]
+    for follower in seat.body[seat.index + 1 :]:
+        call = follower.value if isinstance(follower, p.ExprStmt) else None
+        if not isinstance(call, p.Call) or terminal(call.func) not in _FOLLOWERS or follower is stmt:
+            break
+        last = follower
+    return last
+
+
+def _alone_in_if(s: Situation, stmt: p.Stmt) -> p.Stmt:
+    """The `if max_norm:` around a statement that has nothing else in it."""
+    holder = s.outline.seats[stmt].holder
+    if isinstance(holder, p.If) and not holder.orelse and len(holder.body) == 1:
+        if not s.lines.slice(holder.span).startswith("elif"):
+            return holder
+    return stmt
+
+
+def _result_is_read(s: Situation, stmt: p.Stmt) -> bool:
+    """Whether a name that the statement binds is read anywhere else."""
+    if not isinstance(stmt, p.Assign):
+        return False
+    bound = {n.id for t in stmt.targets for n in s.outline.walk(t) if isinstance(n, p.Name)}
+    own = set(map(id, s.outline.walk(stmt)))
+    return any(isinstance(n, p.Name) and n.id in bound and id(n) not in own for n in s.outline.everything())
+
+
+def _accelerator(s: Situation, clip: p.Stmt) -> str | None:
+    """The Accelerator whose `accumulate` the clipping runs under."""
+    for node in s.outline.above(clip):
+        if isinstance(node, p.With):
+            for item in node.items:
+                call = item.context
+                if isinstance(call, p.Call) and isinstance(call.func, p.Attr) and call.func.name == "accumulate":
+                    return s.text(call.func.value)
+    return None
+
+
+def _prepared(s: Situation, stmt: p.Stmt) -> Iterator[Candidate]:
+    """`a, b = accelerator.prepare(a, b)` → the scheduler as well."""
+    call = stmt.value if isinstance(stmt, p.ExprStmt) else None
+    if not isinstance(call, p.Call) or not isinstance(call.func, p.Attr) or not isinstance(call.func.value, p.Name):
+        return
+    name = call.func.value.id
+    for other in s.outline.seats:
+        if not isinstance(other, p.Assign) or not isinstance(other.value, p.Call):
+            continue
+        target = other.targets[0]
+        if terminal(other.value.func) == "prepare" and isinstance(target, p.Sequence) and other.value.args:
+            editor = s.editor()
+            for last in (target.elts[-1], other.value.args[-1]):
+                editor.replace(last.span, f"{s.text(last)}, {name}")
+            yield s.done(editor, f"let the Accelerator prepare `{name}`", Applicability.UNSAFE)
