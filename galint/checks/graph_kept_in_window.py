@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from galint import program as p
 from galint.checks.finding import Finding
-from galint.checks.scaling import is_accumulation
+from galint.checks.scaling import loop_node
 from galint.checks.view import View
-from galint.ledger import Step
+from galint.run.facts import BackwardFact
 from galint.source import Span
 
 CODE = "GA106"
@@ -15,37 +16,51 @@ WITNESS = "even"
 
 
 def check(view: View) -> Iterator[Finding]:
-    """One backward whose loss descends from all the micro-batches of its window."""
-    seen: set[Span] = set()
-    facts = {b.seq: b for b in view.run.backwards}
+    """One backward, inside the loop of its micro-batches, whose loss descends from all of a window's."""
     if view.run.facts.get("closure") or view.run.facts.get("manual_grad"):
         return
+    seen: set[Span] = set()
+    facts = {b.seq: b for b in view.run.backwards}
     for ledger in view.ledgers:
-        cadence = view.cadence(ledger)
         for step in view.steps(ledger)[1:3]:
             sequences = {e.seq for e in step.applied}
             micros = {e.micro for e in step.applied}
-            if len(sequences) != 1 or len(micros) < 2 or not _summed_on_purpose(view, step, len(micros), cadence):
-                continue
-            fact = facts.get(sequences.pop())
+            fact = facts.get(min(sequences)) if len(sequences) == 1 and len(micros) > 1 else None
             if fact is None or fact.order != len(micros) or fact.span in seen or not view.lone(ledger):
+                continue
+            if not _gated(view, fact, micros):
                 continue
             seen.add(fact.span)
             n = len(micros)
             yield Finding(
                 CODE,
                 fact.span,
-                f"one backward for {n} micro-batches: the graphs of all {n} stay in memory until here, which is the "
-                "memory that accumulation should save; run backward on each",
+                f"one backward for {n} micro-batches: the graphs of all {n} stay in memory until here, which is the memory "
+                "that accumulation should save; run backward on each",
                 step=step,
                 window=n,
                 related=view.places(step),
             )
 
 
-def _summed_on_purpose(view: View, step: Step, count: int, cadence: object) -> bool:
-    """A guard with N that also gates the backward, or a loop over what is called micro-batches."""
-    number = getattr(cadence, "n", 0)
-    if number:
-        return bool(number == count)
-    return is_accumulation(view, step, False)
+def _gated(view: View, fact: BackwardFact, micros: set[int]) -> bool:
+    """True when backward runs in the very loop that brings the micro-batches, and no state goes round that loop."""
+    places = {(m.loop, m.serial) for t in micros if (m := view.micro(t)) is not None}
+    if len(places) != 1 or not fact.where:
+        return False
+    if places != {fact.where[-1][:2]}:
+        return False
+    loop = loop_node(view, fact.where[-1][0])
+    return loop is not None and not _recurrent(view, loop)
+
+
+def _recurrent(view: View, loop: p.Node) -> bool:
+    """`out, state = model(x, state)`: truncated backpropagation through time needs the graphs together."""
+    for node in view.static.walk(loop):
+        if not isinstance(node, p.Assign) or not isinstance(node.value, p.Call):
+            continue
+        given = {p.text(a.value) for a in node.value.args}
+        targets = [e for t in node.targets for e in (t.elts if isinstance(t, p.Sequence) else (t,))]
+        if given & {p.text(t) for t in targets}:
+            return True
+    return False

@@ -47,6 +47,8 @@ def scalings(view: View) -> Iterator[Scaling]:
                 continue
             if len(distinct) < 2 and not step.lost:
                 continue
+            if cadence is None and len({e.seq for e in step.applied}) < len(distinct):
+                continue  # one backward over a sequence: its time steps are no micro-batches
             keys = view.n_keys(ledger)
             for entry in _first_of_each(step):
                 coefficients = tuple(c.substitute(view.known) for c in entry.facts.terms)
@@ -130,6 +132,8 @@ def _unscaled(
         return False  # rescaled after the window
     if facts.keys & {"accelerate", "deepspeed"}:
         return False
+    if any(key and not key.replace("/", "").replace(".", "").isdigit() for key in facts.keys):
+        return False  # a setting takes part in the factor, and its default may hide N
     if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden | facts.keys):
         return False
     optimizer = view.run.optimizers.get(ledger.name)

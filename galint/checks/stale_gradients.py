@@ -54,14 +54,14 @@ def _left_over(view: View, ledger: OptimizerLedger, step: Step) -> tuple[Entry, 
             for entry in step.applied:
                 if entry.seq in mine and entry.span != last.span and entry.seq < taken.seq < last.seq:
                     reached = any(e.seq == last.seq for s in other.steps for e in s.applied)
-                    if not reached and not _shared(view, entry, last):
+                    if not reached and _forward_between(view, taken, last):
                         return entry, other.name
     return None
 
 
-def _shared(view: View, entry: Entry, last: Entry) -> bool:
-    """True when both losses come from the same micro-batch's forward: a joint loss in two parts."""
-    return entry.micro == last.micro
+def _forward_between(view: View, taken: Step, last: Entry) -> bool:
+    """True when the later loss is a new one: something went forward after the other optimizer's step."""
+    return any(e.kind == "forward" and taken.seq < e.seq < last.seq for e in view.run.events)
 
 
 def _frozen(view: View) -> bool:

@@ -39,7 +39,7 @@ def check(view: View) -> Iterator[Finding]:
 
 def _micros(view: View) -> int:
     """N: how many backwards of one run of a loop carry 1/N; 0 where a step belongs to the loop itself."""
-    if view.ledgers:
+    if any(len(view.window(s)) > 1 for ledger in view.ledgers for s in view.steps(ledger)):
         return 0
     runs = Counter((b.where[-1][0], b.where[-1][1]) for b in view.run.backwards if b.where)
     for fact in view.run.backwards:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from galint import program as p
+from galint.ledger import ONE, Coefficient
 from galint.run.execute import Execute
 from galint.run.frame import Frame, UserRaise
 from galint.run.iterate import length_of
@@ -25,6 +26,7 @@ from galint.run.values import (
     Lit,
     Mapping,
     Module,
+    ModuleValue,
     Opaque,
     Optimizer,
     Partial,
@@ -35,6 +37,7 @@ from galint.run.values import (
     Value,
 )
 from galint.semantics import contexts, function_meaning, method_meaning
+from galint.source import Span
 
 _DEPTH = 40
 _WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
@@ -49,6 +52,14 @@ _UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_
 
 class Calls(Execute):
     """The complete machine."""
+
+    def backward(self, tensor: Tensor, span: Span, factor: Coefficient = ONE, name: str = "") -> None:
+        """Accumulate, then run what post-accumulate hooks do with each parameter."""
+        super().backward(tensor, span, factor, name)
+        hooks, self.grad_hooks = self.grad_hooks, []  # a hook of a hook is not run
+        for func, parameter, site in hooks:
+            self.call_value(func, [parameter], {}, site.node, site.frame)
+        self.grad_hooks = hooks
 
     def call(self, node: p.Call, frame: Frame) -> Value:
         """Evaluate a call expression."""
@@ -96,7 +107,7 @@ class Calls(Execute):
     def _method(self, receiver: Value, name: str, func: p.Attr) -> Value:
         if isinstance(receiver, External):
             return External(f"{receiver.name}.{name}")
-        if isinstance(receiver, Instance | Class | Super):
+        if isinstance(receiver, Instance | Class | Super | ModuleValue):
             return self.get_attr(receiver, name, func)
         if isinstance(receiver, Module):
             found = self.get_attr(receiver, name, func) if name not in receiver.attrs else receiver.attrs[name]
@@ -242,6 +253,7 @@ class Calls(Execute):
         frame = self.new_frame(func, args, kwargs)
         self.result.executed.add(id(func.node))
         self.call_stack.append(func.node)
+        self.call_spans.append(node.span)
         old_file = self.file
         pushed = self._decorator_contexts(func)
         try:
@@ -252,6 +264,7 @@ class Calls(Execute):
             for _ in range(pushed):
                 self.contexts.pop()
             self.call_stack.pop()
+            self.call_spans.pop()
         if signal is not None and signal.kind == "return" and signal.value is not None:
             return signal.value
         return NONE
@@ -421,7 +434,7 @@ class Calls(Execute):
         data = any(self.is_data(v) for v in values)
         if isinstance(receiver, Opaque):
             data = data or receiver.data
-            if not isinstance(receiver, Module | Optimizer):
+            if not isinstance(receiver, Optimizer):
                 modules |= receiver.modules
         path = p.text(site.node)
         if len(path) > 100:

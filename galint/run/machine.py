@@ -32,6 +32,8 @@ NOWHERE = Span(1, 0, 1, 0)
 _BATCH_SIZE = re.compile(r"len\(|\.size\(|\.shape|numel|batch_?size|n_samples|num_samples|\bbs\b")
 _LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report)", re.I)
 _LIMIT = 10**9
+FOREIGN = 10_000_000
+"""Rows from here on belong to files that the linted one imports."""
 _WORLD = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
 _RANK = re.compile(_WORLD.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
 
@@ -55,6 +57,7 @@ class Machine:
         self.ancestors: dict[int, frozenset[int]] = {}
         self.optimizers: dict[str, Optimizer] = {}
         self.call_stack: list[Any] = []
+        self.call_spans: list[Span] = []
         self.file = ""
         self.test_node: p.Node | None = None
         self.test_tags: frozenset[str] = frozenset()
@@ -65,6 +68,7 @@ class Machine:
         self.unscaled: dict[tuple[str, str], int] = {}
         self.rare_seen: dict[str, int] = {}
         self.finite_iterators = 0
+        self.grad_hooks: list[tuple[Value, Value, Any]] = []
         self.settings: dict[str, int] = {}
 
     # --- bookkeeping ---------------------------------------------------------------------------
@@ -297,6 +301,12 @@ class Machine:
         self.result.optimizers[key] = optimizer
         return key
 
+    def place(self, span: Span) -> Span:
+        """Where an event is shown: in a loop of the linted file, the call that led into a followed file."""
+        if span.row < FOREIGN or not self.loops or self.loops[-1].span.row >= FOREIGN:
+            return span
+        return next((s for s in reversed(self.call_spans) if s.row < FOREIGN), span)
+
     # --- gradient events -----------------------------------------------------------------------
 
     def where(self) -> tuple[tuple[Span, int, int], ...]:
@@ -306,6 +316,7 @@ class Machine:
     def backward(self, tensor: Tensor, span: Span, factor: Coefficient = ONE, name: str = "") -> None:
         """Accumulate the gradient of `tensor` in every optimizer it may reach."""
         self.burn(5)
+        span = self.place(span)
         done: Tensor | None = tensor
         while done is not None:
             done.done, done = True, done.parent
@@ -371,6 +382,7 @@ class Machine:
 
     def clear(self, optimizers: list[Optimizer] | None, modules: frozenset[int], span: Span, what: str) -> None:
         """`zero_grad` of some optimizers, or of every optimizer over `modules`."""
+        span = self.place(span)
         self.event("zero_grad", span, what)
         if optimizers is not None:
             for optimizer in optimizers:
@@ -401,6 +413,7 @@ class Machine:
 
     def unscale(self, optimizer: Optimizer, scaler: str, span: Span) -> None:
         """`scaler.unscale_(optimizer)`."""
+        span = self.place(span)
         ledger = self.ledger(optimizer)
         again = self.unscaled.get((scaler, ledger.name), -1) == self.scale_generation.get(scaler, 0)
         self.unscaled[scaler, ledger.name] = self.scale_generation.get(scaler, 0)
@@ -409,6 +422,7 @@ class Machine:
 
     def clip(self, modules: frozenset[int], span: Span, what: str, optimizer: Optimizer | None = None) -> None:
         """Gradient clipping over some parameters (unknown when `modules` is empty)."""
+        span = self.place(span)
         self.event("clip", span, what)
         ledgers = list(self.result.ledgers.items()) or [("", self.base)]
         for key, ledger in ledgers:
@@ -438,6 +452,7 @@ class Machine:
     def step(self, optimizer: Optimizer, span: Span, *, scaler: str = "", skipped: bool = False) -> Step:
         """`optimizer.step()` or `scaler.step(optimizer)`."""
         self.burn(5)
+        span = self.place(span)
         ledger = self.ledger(optimizer)
         if scaler:
             self.unscaled[scaler, ledger.name] = self.scale_generation.get(scaler, 0)

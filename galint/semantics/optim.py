@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from galint import program as p
 from galint.run.site import Site
 from galint.run.static import path_terminal
-from galint.run.values import NONE, Bound, Function, Lit, Opaque, Optimizer, Partial, Seq, Tensor, Value
+from galint.run.values import NONE, Bound, Function, Lit, Opaque, Optimizer, Partial, Tensor, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -150,9 +150,18 @@ def _clear_function(m: Calls, s: Site) -> Value | None:
     return NONE
 
 
+def _grad_hook(m: Calls, s: Site) -> Value | None:
+    """`p.register_post_accumulate_grad_hook(f)`: f runs inside backward, once p's gradient is there."""
+    hook, parameter = s.arg(0, "hook"), s.receiver
+    if hook is not None and parameter is not None and not any(held[2].span == s.span for held in m.grad_hooks):
+        m.grad_hooks.append((hook, parameter, s))
+    return NONE
+
+
 FUNCTIONS: dict[str, Meaning] = {}
 
 METHODS: dict[tuple[str, str], Meaning] = {
+    ("*", "register_post_accumulate_grad_hook"): _grad_hook,
     ("optimizer", "step"): _step,
     ("optimizer", "zero_grad"): _zero_grad,
     ("optimizer", "add_param_group"): _add_param_group,
