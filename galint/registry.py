@@ -22,7 +22,7 @@ RULES: tuple[Rule, ...] = (
     Rule("GA203", "dead-loss-scaling", _E, _SOME, "the loss is divided after backward, where it changes only the log"),
     Rule("GA204", "partly-scaled-loss", _E, _SOME, "one term of the loss is divided by N, another is not"),
     Rule("GA205", "tail-window-scale", _N, _SOME, "a short last window is divided by N, not by its length"),
-    Rule("GA206", "mean-of-token-means", _N, _SOME, "token means are averaged over micro-batches of different token counts"),
+    Rule("GA206", "mean-of-token-means", _N, _NEVER, "token means are averaged over micro-batches of different token counts"),
     Rule("GA301", "early-unscale", _E, _SOME, "`unscale_` runs before the window's last backward"),
     Rule("GA302", "clip-scaled-gradients", _E, _SOME, "clipping sees gradients still multiplied by the loss scale"),
     Rule("GA303", "clip-in-window", _W, _SOME, "clipping runs on every micro-batch instead of once before the step"),

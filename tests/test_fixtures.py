@@ -14,7 +14,7 @@ from galint.rule import Fixability, Rule
 from galint.source import Source
 
 SCRIPTS = fixtures()
-OBSERVABLES = {"params", "allreduces", "ranks", "raises", "rate", "none"}
+OBSERVABLES = {"params", "allreduces", "ranks", "raises", "rate", "tokens", "none"}
 
 
 def _name(path: Path) -> str:

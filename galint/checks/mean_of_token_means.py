@@ -54,9 +54,8 @@ def _ignores(call: p.Call) -> bool:
 def _masks(view: View, call: p.Call) -> bool:
     """True when padding or a label set to the ignored value shows that tokens are really left out."""
     ignored = next(a.value for a in call.args if a.keyword == "ignore_index")
-    if not isinstance(ignored, p.Const):
-        return "pad" in p.text(ignored).lower()
-    return p.text(ignored) == "-100" and _spelled(view, "-100") > 1
+    spelled = p.text(ignored)
+    return "pad" in spelled.lower() or (spelled == "-100" and _spelled(view, "-100") > 1)
 
 
 def _spelled(view: View, text: str) -> int:
