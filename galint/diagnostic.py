@@ -100,6 +100,8 @@ class Report:
     understood: int = 0
     not_understood: list[NotUnderstood] = field(default_factory=list)
     internal_errors: list[str] = field(default_factory=list)
+    elsewhere: list[Diagnostic] = field(default_factory=list)
+    """Findings in files that this one imports and drives; shown when those files are linted too."""
     followed: list[str] | None = None
     """Of one file's report: absolute paths of the imports that were looked for, found or not, on which
     the result depends; None where that is not known (the result is then not cached)."""
@@ -112,3 +114,14 @@ class Report:
         self.understood += other.understood
         self.not_understood += other.not_understood
         self.internal_errors += other.internal_errors
+        self.elsewhere += other.elsewhere
+
+    def gather(self, filenames: set[str]) -> None:
+        """Take findings that other files' runs show in these files, once each."""
+        known = {(d.filename, d.span, d.code) for d in self.diagnostics}
+        for diagnostic in self.elsewhere:
+            mark = (diagnostic.filename, diagnostic.span, diagnostic.code)
+            if diagnostic.filename in filenames and mark not in known:
+                known.add(mark)
+                self.diagnostics.append(diagnostic)
+        self.elsewhere = []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from galint import program as p
@@ -13,11 +15,12 @@ from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.config import Config
 from galint.diagnostic import Diagnostic, NotUnderstood, Related, Report
-from galint.errors import ParseError
+from galint.errors import ParseError, SourceError
 from galint.explain import LoopView, at_line, views
 from galint.registry import RULES
 from galint.run.explore import EntryRuns, Exploration, Explorer
 from galint.run.facts import RunResult
+from galint.run.project import STRIDE, Linked, Project
 from galint.run.static import BACKWARD, STEP, Static, terminal
 from galint.source import Source, Span
 from galint.syntax import parse
@@ -33,6 +36,9 @@ class Analysis:
     static: Static
     exploration: Exploration
     sites: list[BackwardSite] = field(default_factory=list)
+    project: Project | None = None
+    broken: list[str] = field(default_factory=list)
+    """Checks that failed inside galint, one line each."""
 
 
 @dataclass(slots=True)
@@ -61,11 +67,26 @@ class _Flat(Static):
 
 def analyse(program: p.Program, config: Config, root: Path | None = None, path: Path | None = None) -> Analysis | None:
     """Run a program's loops on paper; None when it trains nothing."""
-    static = _Flat([program.body])
+    project = _project(program, root, path)
+    bodies = [program.body, *(unit.program.body for unit in project.order)] if project is not None else [program.body]
+    static = _Flat(bodies)
     sites = backward_sites(program, static)
     if not sites and not any(BACKWARD in static.tags(s) for s in program.body):
+        return Analysis(program, static, Exploration(static), [], project) if project is not None else None
+    if project is not None and project.order:
+        explorer = Explorer(program, static, Linked, project=project)
+    else:
+        explorer = Explorer(program, static)
+    return Analysis(program, static, explorer.explore(), sites, project)
+
+
+def _project(program: p.Program, root: Path | None, path: Path | None) -> Project | None:
+    """The project files that a program imports; None where there is no root to stay inside."""
+    if root is None or path is None:
         return None
-    return Analysis(program, static, Explorer(program, static).explore(), sites)
+    project = Project(root.absolute(), path.absolute(), parse)
+    project.collect(program)
+    return project
 
 
 def lint(source: Source, config: Config, root: Path | None = None) -> Report:
@@ -116,7 +137,14 @@ def _linted(
     analysis = analyse(program, config, root, source.path)
     if analysis is not None:
         _count(analysis, source, report)
-        report.diagnostics = [d for d in diagnose(analysis, source) if d.code in selected]
+        found_all = [d for d in diagnose(analysis, source) if d.code in selected]
+        report.diagnostics = [d for d in found_all if d.span.row < STRIDE]
+        report.elsewhere = _elsewhere(analysis, [d for d in found_all if d.span.row >= STRIDE], source)
+        report.internal_errors += sorted(set(analysis.broken))
+        if analysis.project is not None:
+            report.followed = sorted(map(str, analysis.project.touched))
+    if analysis is None or analysis.project is None:
+        report.followed = []
     report.diagnostics = suppress.apply(
         report.diagnostics, source.text, program.comments, filename=source.filename, selected=selected
     )
@@ -172,7 +200,39 @@ def _when(label: str) -> str:
 
 
 def _run(analysis: Analysis, run: RunResult, check: Check) -> list[Finding]:
-    return list(check.run(View(run, analysis.static, analysis.program)))
+    try:
+        return list(check.run(View(run, analysis.static, analysis.program)))
+    except Exception as error:  # one broken check must not hide what the others found
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+        analysis.broken.append(f"{check.code}: {type(error).__name__}: {error}{place}")
+        return []
+
+
+def _elsewhere(analysis: Analysis, found: list[Diagnostic], source: Source) -> list[Diagnostic]:
+    """Findings that this file's run shows in files it imports, suppressed ones left out."""
+    out: list[Diagnostic] = []
+    if analysis.project is None:
+        return out
+    by_file: dict[Path, list[Diagnostic]] = {}
+    for diagnostic in found:
+        path, span = analysis.project.where(diagnostic.span)
+        if path is not None:
+            by_file.setdefault(path, []).append(replace(diagnostic, filename=_shown(path, source), span=span))
+    for path, diagnostics in by_file.items():
+        try:
+            text = Source.read(path).text
+        except SourceError:
+            continue
+        out += suppress.apply(diagnostics, text, filename=diagnostics[0].filename, selected=())
+    return out
+
+
+def _shown(path: Path, source: Source) -> str:
+    """A followed file's name, spelled the way the linted file's is."""
+    if source.path is None or Path(source.filename).is_absolute():
+        return str(path)
+    return os.path.relpath(path, source.path.absolute().parent / os.path.relpath(".", Path(source.filename).parent))
 
 
 def _diagnostic(finding: Finding, configuration: str | None, source: Source, analysis: Analysis) -> Diagnostic:
@@ -189,8 +249,11 @@ def _diagnostic(finding: Finding, configuration: str | None, source: Source, ana
             expected = View(run, analysis.static, analysis.program).expected(finding.step, finding.window)
     related: dict[Span, Related] = {}
     for span, message in finding.related:
-        if span != finding.span:
-            related.setdefault(span, Related(span, message))
+        if span == finding.span:
+            continue
+        path, own = analysis.project.where(span) if analysis.project is not None else (None, span)
+        here, _ = analysis.project.where(finding.span) if analysis.project is not None else (None, span)
+        related.setdefault(span, Related(own, message, None if path == here else _shown(path, source) if path else source.filename))
     return Diagnostic(
         finding.code,
         rule.name,
@@ -304,7 +367,8 @@ def _count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
             reason = next(iter(stopped), "the run does not reach it")
         missed.setdefault(site.holder, reason)
     missed = {span: reason for span, reason in missed.items() if span not in understood}
-    report.loops = len(understood) + len(missed)
-    report.understood = len(understood)
+    own = {span for span in understood if span.row < STRIDE}
+    report.loops = len(own) + len(missed)
+    report.understood = len(own)
     report.not_understood = [NotUnderstood(source.filename, span, reason) for span, reason in missed.items()]
-    return set(understood)
+    return own

@@ -41,13 +41,18 @@ def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[S
         applied = {e.micro for e in step.applied}
         wiped: dict[Span, list[tuple[Entry, Mark]]] = {}
         for entry, mark in step.lost:
-            covered = entry.micro in applied or entry.micro in used
+            covered = entry.micro in applied or entry.micro in used or not _same_loop(view, entry, applied)
             if covered or not _inside(view, entry, mark) or not (entry.sure or view.lone(ledger)):
                 continue
             wiped.setdefault(mark.span, []).append((entry, mark))
         used |= applied
         if wiped and len(dict.fromkeys(step.window)) > 1:
             yield step, wiped
+
+
+def _same_loop(view: View, entry: Entry, applied: set[int]) -> bool:
+    """Whether the lost micro-batch belongs to the loop whose gradients the step applies (a probe's does not)."""
+    return not applied or view.loop_of(entry.micro) in {view.loop_of(t) for t in applied}
 
 
 def _inside(view: View, entry: Entry, mark: Mark) -> bool:

@@ -27,6 +27,7 @@ from galint.run.values import (
     Lit,
     Mapping,
     Module,
+    ModuleValue,
     Opaque,
     Optimizer,
     Partial,
@@ -120,6 +121,9 @@ class Evaluate(Machine):
         """The attribute of a value; unknown ones are opaque and remembered."""
         if isinstance(value, External):
             return External(f"{value.name}.{name}")
+        if isinstance(value, ModuleValue):
+            found = value.frame.vars.get(name)
+            return self.soft(found) if found is not None else External(f"{value.name}.{name}")
         if isinstance(value, Module):
             return self._module_attr(value, name)
         if isinstance(value, Instance):
@@ -776,6 +780,8 @@ class Evaluate(Machine):
             data = self.is_data(test)
             relevant = bool(left | right) and left != right or self._scales(node)
             default = not data or bool(left)
+            if all(isinstance(x, p.Const) and isinstance(x.value, int) for x in (node.body, node.orelse)):
+                default = node.body.value >= node.orelse.value  # type: ignore[attr-defined]
             truth = self.choose(key, default, data=data, relevant=relevant, span=node.span)
         elif isinstance(test, Lit) and test.moduli:
             chosen = self.eval(node.body if truth else node.orelse, frame)

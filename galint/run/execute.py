@@ -321,7 +321,7 @@ class Execute(Evaluate):
     def run_import(self, stmt: p.Import, frame: Frame) -> None:
         """`import a.b as c`."""
         for name, alias in stmt.names:
-            frame.vars[alias or name.split(".")[0]] = self.imported(name if alias else name.split(".")[0], 0, None)
+            frame.vars[alias or name.split(".")[0]] = self.imported(name if alias else name.split(".")[0], 0, None, frame)
 
     def run_import_from(self, stmt: p.ImportFrom, frame: Frame) -> None:
         """`from m import a as b`."""
@@ -329,12 +329,12 @@ class Execute(Evaluate):
             if name == "*":
                 self.import_star(stmt, frame)
                 continue
-            frame.vars[alias or name] = self.imported(stmt.module, stmt.level, name)
+            frame.vars[alias or name] = self.imported(stmt.module, stmt.level, name, frame)
 
     def import_star(self, stmt: p.ImportFrom, frame: Frame) -> None:
         """`from m import *`: nothing known unless project files are followed."""
 
-    def imported(self, module: str, level: int, name: str | None) -> Value:
+    def imported(self, module: str, level: int, name: str | None, frame: Frame) -> Value:
         """What an import binds."""
         full = "." * level + module
         return External(f"{full}.{name}" if name else full)
@@ -407,12 +407,12 @@ class Execute(Evaluate):
         keys = value.keys if isinstance(value, Lit) else frozenset()
         body = stmt.body if truth else stmt.orelse
         if STEP in tags and moduli and self.loops:
-            self.event("guard", stmt.span, p.text(stmt.test), taken=truth, moduli=moduli, keys=keys, steps=STEP in body_tags)
+            self.event("guard", self.place(stmt.span), p.text(stmt.test), taken=truth, moduli=moduli, keys=keys, steps=STEP in body_tags)
         if not body:
             leaves = leaves and not isinstance(stmt.body[-1], p.Break | p.Raise)
             residual = Guard(stmt.span, p.text(stmt.test), moduli, keys, True) if leaves and moduli else None
             return None, residual
-        guard = Guard(stmt.span, p.text(stmt.test), moduli, keys, not truth)
+        guard = Guard(self.place(stmt.span), p.text(stmt.test), moduli, keys, not truth)
         self.guards.append(guard)
         try:
             signal = self.run_body(body, frame)

@@ -11,12 +11,13 @@ from galint import program as p
 from galint.run.calls import Calls
 from galint.run.facts import RunResult
 from galint.run.frame import Frame, LoopFrame, RunOver, UserRaise
+from galint.run.machine import FOREIGN
 from galint.run.scenario import Choice, Scenario
 from galint.run.static import BACKWARD, STEP, Static, terminal
 from galint.run.values import Class, Function, Lit, Opaque, Value
 
 _RUN_FUEL = 60_000
-_FILE_FUEL = 900_000
+_FILE_FUEL = 400_000
 _FLIPS = 10
 _RARES = 3
 _BATCH = re.compile(r"batch|data|input|sample|image|img|label|target|x$|y$|ids|text|prompt|chosen|rejected|loss|instruction|output", re.I)
@@ -110,7 +111,7 @@ class Explorer:
         trainers: list[p.FunctionDef] = []
         for group in self.static.functions.values():
             for func in group:
-                if BACKWARD in self.static.tags(func):
+                if BACKWARD in self.static.tags(func) and func.span.row < FOREIGN:
                     trainers.append(func)
         called: dict[p.FunctionDef, int] = {}
         for func in trainers:

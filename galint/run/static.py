@@ -451,7 +451,7 @@ _MODULE = re.compile(
     r"^(_?model|_?net|network|.*_model|.*_net|model_.*|net[A-Z_].*|generator|discriminator|critic|encoder|decoder|"
     r"actor|policy|backbone|student|teacher|unet|vae|transformer|gpt|bert|[GD]|net[GD]|ddp_model|unwrapped_model)$"
 )
-_NOT_MODULE = re.compile(r"(cfg|config|name|path|dir|args|type|dim|size|id|kwargs|dict|state|file|params?)$", re.I)
+_NOT_MODULE = re.compile(r"(cfg|config|name|path|dir|args|type|dim|size|id|kwargs|dict|state|file|params?|parameters|groups?)$", re.I)
 _LOADER = re.compile(r"(loader|(^|_)dl|data_?iter|batches|dataset)s?\d*$", re.I)
 _CRITERION = re.compile(r"criterion|loss_?(fn|func|function|fct|module|layer)|objective|(^|_)crit$", re.I)
 

@@ -305,6 +305,15 @@ class Bound(Value):
         self.receiver, self.name, self.func = receiver, name, func
 
 
+class ModuleValue(Value):
+    """A project file that was imported; its names are the frame's."""
+
+    __slots__ = ("frame", "name")
+
+    def __init__(self, name: str, frame: Frame) -> None:
+        self.name, self.frame = name, frame
+
+
 class External(Value):
     """A dotted name of another package: `torch.nn.functional.cross_entropy`."""
 

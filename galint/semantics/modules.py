@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from galint import program as p
 from galint.run.site import Site
 from galint.run.static import path_terminal
 from galint.run.values import NONE, Instance, Lit, Module, Opaque, Seq, Tensor, Value
@@ -29,11 +30,23 @@ def _forward(m: Calls, s: Site) -> Value | None:
             out.synced = {**tensor.synced, **out.synced}
             out.bypassed |= tensor.bypassed
         out.hidden |= tensor.hidden
+    out.summed = isinstance(module, Module) and module.cls is not None and _sums(m, module.cls)
     out.hidden |= m._settings([v for v in values if not (isinstance(v, Opaque) and v.data)])
     if isinstance(module, Module) and out.grad:
         _note_sync(m, module, out)
         m.event("forward", s.span, module.path)
     return out
+
+
+def _sums(m: Calls, cls: p.ClassDef) -> bool:
+    """Whether a model's own code builds a loss with `reduction="sum"`."""
+    known: dict[int, bool] = m.result.facts.setdefault("sums", {})
+    if id(cls) not in known:
+        known[id(cls)] = any(
+            isinstance(n, p.Arg) and n.keyword == "reduction" and isinstance(n.value, p.Const) and n.value.value == "sum"
+            for n in m.static.walk(cls)
+        )
+    return known[id(cls)]
 
 
 def _note_sync(m: Calls, module: Module, out: Tensor) -> None:
