@@ -189,4 +189,5 @@ def test_verdicts_join_the_findings_of_their_loop() -> None:
     assert first.status is Status.CONFIRMED and first.optimizer == "A"
     dead = next(v for v in joined if v.rule == "GA203")
     assert dead.status is Status.CONFIRMED and dead.finding is not None and dead.finding["line"] == 8
+    assert not any(v.rule == "GA201" for v in joined)  # the same numbers as the finding that explains them
     assert [(d.code, d.filename) for d in left] == [("GA304", "train.py"), ("GA101", "else.py")]

@@ -180,17 +180,17 @@ def test_a_scaler_updated_inside_the_window_is_named() -> None:
 
 def test_modulo_from_zero_gives_a_first_window_of_one() -> None:
     t = traced(modulo_from_zero)
-    assert [w.n for w in t.windows] == [1, 4, 4]
+    assert [w.n for w in t.windows if w.n] == [1, 4, 4]
     assert t.windows[0].nw == pytest.approx([0.25])
     assert t.windows[0].ratio == pytest.approx(0.25)
-    assert confirmed(t) == {"GA401"}
+    assert confirmed(t) == {"GA401", "GA403"}  # the last three are left over
 
 
 def test_a_leaking_tail_gives_a_window_of_ten() -> None:
     t = traced(leaking_tail)
-    assert [w.n for w in t.windows] == [6, 10]
+    assert [w.n for w in t.windows if w.n] == [6, 10]
     assert t.windows[1].ratio == pytest.approx(10 / 6, abs=1e-3)
-    assert confirmed(t) == {"GA402"}
+    assert confirmed(t) == {"GA402", "GA403"}  # the second epoch's tail is left over
 
 
 def test_gradients_never_zeroed_carry_over() -> None:

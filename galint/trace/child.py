@@ -105,6 +105,7 @@ def main(argv: list[str]) -> int:
     recorder.on_swallowed = swallowed
     try:
         _run(argv[1:], bool(options.get("module")))
+        recorder.finish()
     except StopTracing:
         end = {"how": "stopped"}
     except SystemExit as error:

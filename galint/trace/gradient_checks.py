@@ -11,12 +11,13 @@ from galint.trace.measures import (
     close,
     distance,
     number,
+    other_n,
     own,
     refute,
     uniform,
     weights,
 )
-from galint.trace.model import Micro, Status, Window
+from galint.trace.model import ENDED, Micro, Status, Window
 
 
 def _kept(micro: Micro, weight: float, n: int) -> bool:
@@ -24,7 +25,8 @@ def _kept(micro: Micro, weight: float, n: int) -> bool:
 
 
 def unsupported(case: Case) -> None:
-    for reason in dict.fromkeys(w.unsupported for w in case.windows if w.unsupported):
+    reasons = [w.unsupported for w in case.windows if w.unsupported and w.unsupported != ENDED]
+    for reason in dict.fromkeys(reasons):
         first = next(w for w in case.windows if w.unsupported == reason)
         same = [w for w in case.windows if w.unsupported == reason]
         rule = "GA105" if "inside backward" in str(reason) else "GA000"
@@ -38,7 +40,7 @@ def cleared(case: Case) -> None:
         lost = [
             m
             for m, w in zip(window.micros, window.w, strict=True)
-            if m.cleared and not m.elsewhere and not _kept(m, w, window.n)
+            if not m.elsewhere and not _kept(m, w, window.n) and (m.cleared or not (window.unscales or window.clips))
         ]
         if lost:
             found.append((window, lost))
@@ -46,7 +48,8 @@ def cleared(case: Case) -> None:
         window, lost = found[0]
         kept = window.n - len(lost)
         place = lost[-1].cleared
-        reason = f"{len(lost)} of {window.n} micro-batch gradients are discarded by `zero_grad` before the step"
+        by = " by `zero_grad`" if place else ""  # else `.grad` was overwritten where no hook sees it
+        reason = f"{len(lost)} of {window.n} micro-batch gradients are discarded{by} before the step"
         reference = f"all {window.n} micro-batches weigh 1, {kept} arrived; {distance(window)}"
         case.say("GA101", Status.CONFIRMED, window, weights(window), reference, reason, place, [w for w, _ in found])
     elif case.measured:
@@ -55,7 +58,7 @@ def cleared(case: Case) -> None:
 
 def never_zeroed(case: Case) -> None:
     """GA102: the gradient that an earlier step applied is applied again."""
-    found = [w for w in case.measured if carried(w)]
+    found = [w for w in case.measured if carried(w) and not any(c["after"] < len(w.micros) for c in w.clips)]
     later = [w for w in case.measured if w.carry is not None]
     if found:
         window = max(found, key=lambda w: abs(w.carry or 0.0))
@@ -86,7 +89,7 @@ def scaling(case: Case) -> None:
             continue
         if level > 1 + WEIGHT and close(level, float(window.n)):
             over.append(window)
-        elif level < 1 - WEIGHT:
+        elif level < 1 - WEIGHT and not other_n(window):
             under.append(window)
     if over:
         window = over[0]

@@ -130,6 +130,7 @@ class Hooks:
         unscaling, updated, skipped = (
             _quiet(recorder, f) for f in (recorder.unscaling, recorder.updated, recorder.skipped)
         )
+        failed = _quiet(recorder, recorder.unscale_failed)
         scaler_class = torch.amp.grad_scaler.GradScaler
 
         def scale(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,7 +148,11 @@ class Hooks:
         def unscale(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def unscale_(self: Any, optimizer: Any) -> Any:
-                result = original(self, optimizer)
+                try:
+                    result = original(self, optimizer)
+                except RuntimeError as error:
+                    failed(_inner(optimizer), str(error))
+                    raise
                 if self.is_enabled():
                     unscaling(self, _inner(optimizer))
                 return result

@@ -52,15 +52,26 @@ def join(verdicts: list[Verdict], diagnostics: Iterable[Diagnostic]) -> tuple[li
             "expected": diagnostic.expected,
         }
         status = verdict.status
-        if verdict.rule == diagnostic.code and status is Status.CONSISTENT and _confirmed(answer, family(verdict.rule)):
-            # The weights of GA201 and the line of the division after backward together are the proof.
+        proven = _confirmed(answer, family(verdict.rule)) or verdict.rule == "GA404"
+        if verdict.rule == diagnostic.code and status is Status.CONSISTENT and proven:
+            # The number and what the text tells together are the proof: the weights of GA201 and the line of the
+            # division after backward; the steps of a scheduler and its horizon.
             status = Status.CONFIRMED
         joined = replace(verdict, rule=diagnostic.code, status=status, finding=finding)
         if verdict.finding is None and verdict.rule == diagnostic.code:
             answer[best] = joined
         else:
             answer.append(joined)
-    return answer, left
+    return [v for v in answer if not _explained(v, answer)], left
+
+
+def _explained(verdict: Verdict, verdicts: list[Verdict]) -> bool:
+    """Whether a verdict without a finding only repeats the numbers of a joined one of its family."""
+    return verdict.finding is None and any(
+        v.finding and v.rule != verdict.rule and family(v.rule) == verdict.rule and v.status is verdict.status
+        and v.optimizer == verdict.optimizer
+        for v in verdicts
+    )  # fmt: skip
 
 
 def _confirmed(verdicts: list[Verdict], rule: str) -> bool:

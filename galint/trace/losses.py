@@ -116,8 +116,8 @@ class LossInfo:
         one.times(value, divide)
         self.operations.append((one, divide))
 
-    def applied(self, lengths: set[int]) -> float:
-        """The factor that stands for accumulation, given what N may be.
+    def accumulating(self, lengths: set[int]) -> list[float]:
+        """The factors that stand for accumulation, given what N may be.
 
         A constant such as 0.5 in `0.5 * loss` is part of the loss. A number that is 1/N or N is not; where
         there is none, divisions by whole numbers count (a loop that divides by the wrong N).
@@ -127,10 +127,7 @@ class LossInfo:
         chosen = [v for v, _ in values if any(abs(v - x) <= 1e-6 * x for x in wanted)]
         if not chosen:
             chosen = [v for v, divide in values if divide and v and abs(1 / v - round(1 / v)) <= 1e-6 / v]
-        answer = 1.0
-        for value in chosen:
-            answer *= value
-        return answer
+        return chosen
 
 
 @dataclass(slots=True)

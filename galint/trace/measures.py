@@ -78,6 +78,13 @@ def divided_by(window: Window) -> int:
     return round(1 / factor) if abs(1 / factor - round(1 / factor)) < WEIGHT else 0
 
 
+def other_n(window: Window) -> int:
+    """The N that every loss was divided by, once, when it is not the window's own length; else 0."""
+    n = divided_by(window)
+    once = all(len(m.divisions) <= 1 for m in window.micros)
+    return n if once and n > 1 and n != window.n else 0
+
+
 @dataclass(slots=True)
 class Case:
     """All windows of one optimizer, and what their lengths say about N."""

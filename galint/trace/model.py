@@ -18,6 +18,9 @@ from galint.errors import GalintError
 
 FORMAT_VERSION = 1
 
+ENDED = "the script ended before a step"
+"""Why a trace's last window has no numbers when micro-batches were left over."""
+
 
 class TraceError(GalintError):
     """A trace file cannot be read, or a script could not be traced."""
@@ -79,6 +82,8 @@ class Micro:
     allreduces: int = 0
     bytes: int = 0
     synced: bool | None = None
+    divisions: list[float] = field(default_factory=list)
+    """The numbers that make up `factor`, one by one."""
     terms: list[float] = field(default_factory=list)
     """Factors of the terms of a summed loss, when they are told apart."""
 
@@ -115,6 +120,8 @@ class Window:
     scheduler_steps: list[dict[str, Any]] = field(default_factory=list)
     side_effects: list[dict[str, Any]] = field(default_factory=list)
     no_sync_lines: list[dict[str, Any]] = field(default_factory=list)
+    loader: bool = False
+    """Whether a data loader was seen, so that ends of epochs are known."""
     skipped: bool = False
     tail: bool = False
     dropped: int = 0

@@ -14,7 +14,7 @@ from galint.trace.draws import Draws
 from galint.trace.location import users_frame
 from galint.trace.losses import read_loss
 from galint.trace.measures import divided_by
-from galint.trace.model import Event, Record, Window
+from galint.trace.model import ENDED, Event, Record, Window
 from galint.trace.state import OptimizerState, Pending, fused_scale_of, micro_of
 
 MAX_EVENTS = 100_000
@@ -74,6 +74,8 @@ class Recorder:
         self.draws_at_batch = 0
         self.draws = 0
         self.labels: Counter[str] = Counter()
+        self.holding: dict[int, torch.optim.Optimizer] = {}
+        """Optimizers with a window begun: a script's globals may be gone when its end is told."""
 
     # --- events --------------------------------------------------------------------------------
 
@@ -117,6 +119,7 @@ class Recorder:
                 state.refresh(optimizer)
                 state.sampler.begin()
                 states.append(state)
+                self.holding[id(optimizer)] = optimizer
         before = self._collectives()
         self.depth += 1
         try:
@@ -359,6 +362,7 @@ class Recorder:
         elsewhere = {seq for seq, by in self.applied.items() if by - {state.label}}
         window = state.close(event.file, event.line, event.seq, self.rank, elsewhere)
         window.skipped = skipped
+        window.loader = self.current is not None
         window.buckets = max((m.allreduces for m in window.micros), default=0) or None
         typical = Counter(state.lengths).most_common(1)[0][0] if state.lengths else window.n
         window.tail = self._at_end_of_epoch() and window.n < max(typical, divided_by(window))
@@ -370,6 +374,7 @@ class Recorder:
         if self.on_window is not None:
             self.on_window(window, state, optimizer)
         state.next_window(window)
+        self.holding.pop(id(optimizer), None)
         self.sink(window)
         if self.limit is not None and self._enough():
             self.stopped = True
@@ -379,6 +384,30 @@ class Recorder:
         assert self.limit is not None
         counts = [s.index for s in self.states.values() if s.index]
         return bool(counts) and (min(counts) >= self.limit or sum(counts) >= 4 * self.limit * len(counts))
+
+    def finish(self) -> None:
+        """The script came to its end: what no step applied is told in a last, unmeasured window."""
+        for state in [] if self.stopped or self.internal else list(self.states.values()):
+            left = [e.micro for e in state.pending if e.coefficient != 0 and e.micro.seq not in self.applied]
+            if not left:
+                continue
+            window = Window(state.index, state.label, left[-1].file, left[-1].line, rank=self.rank)
+            window.unsupported = ENDED
+            window.dropped = len({m.batch for m in left})
+            window.dropped_at = (left[-1].file, left[-1].line)
+            state.pending = []
+            self.sink(window)
+
+    def unscale_failed(self, optimizer: torch.optim.Optimizer, error: str) -> None:
+        """`scaler.unscale_` refused to run a second time in one window."""
+        state = self.state(optimizer)
+        event = self.emit("unscale_", error=error)
+        if state is None or "already been called" not in error:
+            return
+        state.note("unscales", event.file, event.line, error=error, implicit=False)
+        window = state.close(event.file, event.line, event.seq, self.rank, set())
+        window.unsupported = "`unscale_` raises an error"
+        self.sink(window)
 
     def remove(self) -> None:
         """Take all leaf hooks away."""

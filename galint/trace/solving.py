@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,15 +54,26 @@ def solve(matrix: torch.Tensor, predicted: list[float], stale: bool) -> Solution
     norms = np.sqrt(np.clip(np.diagonal(system), 0.0, None))
     inverse = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
     guess = np.asarray(predicted, dtype=np.float64)
+    if stale and guess[-1] != 0:
+        # Gradients may have been cleared where no hook sees it. With fewer numbers than unknowns only the simpler
+        # explanation tells: take the guess that leaves less.
+        cleared = np.append(guess[:-1], 0.0)
+        if _left(system, right, whole, cleared) < _left(system, right, whole, guess):
+            guess = cleared
     values, vectors = np.linalg.eigh(system * np.outer(inverse, inverse))
     gap = vectors.T @ ((right - system @ guess) * inverse)
     keep = values > CUTOFF * max(count, 1)
     answer = guess + inverse * (vectors @ np.divide(gap, values, out=np.zeros_like(gap), where=keep))
-    left = whole - 2 * float(answer @ right) + float(answer @ system @ answer)
+    left = _left(system, right, whole, answer)
     residual = math.sqrt(max(left, 0.0)) / applied_norm if applied_norm > 0 else 0.0
     numbers = [float(x) for x in answer]
     carry = numbers.pop() if stale else None
     return Solution(numbers, carry, residual, [float(x) for x in norms[: len(numbers)]], applied_norm)
+
+
+def _left(system: Any, right: Any, whole: float, answer: Any) -> float:
+    """Squared norm of what the answer does not explain."""
+    return whole - 2 * float(answer @ right) + float(answer @ system @ answer)
 
 
 def compare(matrix: torch.Tensor, weights: list[float]) -> tuple[float, float, float]:

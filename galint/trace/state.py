@@ -163,7 +163,11 @@ def own_scales(entries: list[Pending], n: int, lengths: set[int]) -> list[float 
     for entry in entries:
         entry.micro.scale = entry.info.scale.value()
         entry.micro.items = entry.info.items.value() if entry.info.items is not None else None
-    factors: list[float | None] = [e.info.applied(lengths) if e.info.reduction == "mean" else None for e in entries]
+    for entry in entries:
+        entry.micro.divisions = entry.info.accumulating(lengths)
+    factors: list[float | None] = [
+        math.prod(e.micro.divisions) if e.info.reduction == "mean" else None for e in entries
+    ]
     if all(entry.info.reduction == "sum" for entry in entries):
         whole = [entry.info.factor.value() for entry in entries]
         conversion = _sum_convention(entries, whole, n)

@@ -68,6 +68,8 @@ class Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if error is None:
+            self.recorder.finish()
         self._hooks.remove()
         Watch._active = None
         how = "finished" if error is None else "failed"
