@@ -47,7 +47,7 @@ def allowed(unsafe: bool, codes: frozenset[str] | None = None) -> Allowed:
 def fix_source(source: Source, config: Config, root: Path | None, may: Allowed) -> Fixed:
     """Apply every fix that `may` allows and what those make possible.
 
-    Fixes of one round are applied in the order of their findings; one that touches what an earlier one touched
+    Fixes of one round are applied errors first, then in the order of the text; one that touches what an earlier one touched
     waits for the next round. Suppressed findings and rules that do not run are left alone.
     """
     result = Fixed(source, lint(source, config, root))
@@ -56,7 +56,7 @@ def fix_source(source: Source, config: Config, root: Path | None, may: Allowed) 
         fixable = attach(result.report, result.source, config, root)
         result.report = fixable
         chosen = [d for d in fixable.diagnostics if may(d)]
-        chosen.sort(key=lambda d: (d.span, d.code))
+        chosen.sort(key=lambda d: (-d.severity.rank, d.span, d.code))
         text, applied = _round(result.source, chosen, config, root)
         if not applied or text in seen:
             break

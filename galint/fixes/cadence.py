@@ -29,24 +29,26 @@ def step_cadence(s: Situation) -> Iterator[Candidate]:
 
 def _mutations(s: Situation, old: p.Expr, new: str, message: str) -> Iterator[Candidate]:
     """The change where the guard is, and in the same condition further down in the loop."""
+    after = max((span.row for span in s.backward_spans), default=0)
     twins = [t for t in _twins(s, old) if t is not old]
-    for places in (twins, []) if twins else ([],):
-        editor = s.editor()
-        for node in (old, *places):
-            editor.replace(node.span, new)
-        yield s.done(editor, message, Applicability.UNSAFE if places else Applicability.SAFE)
+    later = [t for t in twins if t.span.row > min(after, old.span.row - 1)]
+    tried: list[list[p.Expr]] = []
+    for places in (later, [], twins):
+        if places not in tried:
+            tried.append(places)
+            editor = s.editor()
+            for node in (old, *places):
+                editor.replace(node.span, new)
+            yield s.done(editor, message, Applicability.UNSAFE if places else Applicability.SAFE)
 
 
 def _twins(s: Situation, old: p.Expr) -> list[p.Expr]:
-    """The same arithmetic below the window's backward, in the same loop."""
-    function = s.outline.function(old)
-    after = max((span.row for span in s.backward_spans), default=0)
-    spelled = p.text(old)
+    """The same arithmetic in the same loop."""
+    function, spelled = s.outline.function(old), p.text(old)
     return [
         n
         for n in s.outline.everything()
         if isinstance(n, p.Expr)
-        and n.span.row > min(after, old.span.row - 1)
         and p.text(n) == spelled
         and s.outline.function(n) is function
         and _same_loop(s, n, old)

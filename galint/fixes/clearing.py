@@ -13,8 +13,8 @@ from galint.run.static import terminal
 def zero_grad_in_window(s: Situation) -> Iterator[Candidate]:
     """GA101: drop a clear that another one makes needless, else move it behind the step."""
     clear = _clear_statement(s)
-    if clear is None:
-        return
+    if clear is None or s.loop is None or s.lift(clear, s.loop.body) is None:
+        return  # a clear outside the window's loop has another purpose
     editor = s.editor()
     editor.delete(clear)
     yield s.done(editor, f"remove `{_short(s, clear)}`")

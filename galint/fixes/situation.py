@@ -100,6 +100,29 @@ class Situation:
         span = self.view.loop_of(self.step.window[-1])
         return next((n for n in self.outline.nodes(span) if isinstance(n, p.For | p.While)), None) if span else None
 
+    def lift(self, node: p.Node, body: p.Body) -> p.Stmt | None:
+        """The statement of `body` that holds a node or calls, at most four calls deep, the function that does."""
+        direct = self.outline.in_body(node, body)
+        if direct is not None:
+            return direct
+        names: set[str] = set()
+        function = self.outline.function(node)
+        work = [function.name] if function is not None else []
+        for _ in range(4):
+            names.update(work)
+            work = [
+                f.name
+                for name in work
+                for n in self.outline.everything()
+                if isinstance(n, p.Call) and terminal(n.func) == name and (f := self.outline.function(n)) is not None
+            ]
+        for stmt in body:
+            if isinstance(stmt, p.FunctionDef | p.ClassDef):
+                continue
+            if any(isinstance(n, p.Call) and terminal(n.func) in names for n in self.outline.walk(stmt)):
+                return stmt
+        return None
+
     # --- N ---------------------------------------------------------------------------------
 
     @cached_property

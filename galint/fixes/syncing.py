@@ -61,33 +61,9 @@ def _range(s: Situation, forward: p.Node, backward: p.Node) -> tuple[p.Stmt, p.S
             holder = s.outline.seats[owner].holder
             owner = s.outline.owner(holder) if holder is not None and not isinstance(holder, p.FunctionDef) else None
     for body in home:
-        first, last = _lift(s, forward, body), _lift(s, backward, body)
+        first, last = s.lift(forward, body), s.lift(backward, body)
         if first is not None and last is not None and first.span <= last.span:
             return first, last
-    return None
-
-
-def _lift(s: Situation, node: p.Node, body: p.Body) -> p.Stmt | None:
-    """The statement of `body` that holds a node or calls, at most four calls deep, the function that does."""
-    direct = s.outline.in_body(node, body)
-    if direct is not None:
-        return direct
-    names: set[str] = set()
-    function = s.outline.function(node)
-    work = [function.name] if function is not None else []
-    for _ in range(4):
-        names.update(work)
-        work = [
-            f.name
-            for name in work
-            for n in s.outline.everything()
-            if isinstance(n, p.Call) and terminal(n.func) == name and (f := s.outline.function(n)) is not None
-        ]
-    for stmt in body:
-        if isinstance(stmt, p.FunctionDef | p.ClassDef):
-            continue
-        if any(isinstance(n, p.Call) and terminal(n.func) in names for n in s.outline.walk(stmt)):
-            return stmt
     return None
 
 
