@@ -72,6 +72,13 @@ def clip(case: Case) -> None:
 
 def scaler(case: Case) -> None:
     """GA304: the loss scale changes between the micro-batches of one window."""
+    refused = [(w, u) for w in case.windows for u in w.scaler_updates if "error" in u]
+    if refused:
+        window, update = refused[0]
+        reason = "`scaler.update()` runs inside the window, which raises an error"
+        place = (update["file"], update["line"])
+        case.say("GA304", Status.CONFIRMED, window, str(update["error"]), "once a window", reason, place)
+        return
     found = [(w, u) for w in case.windows for u in w.scaler_updates if 0 < u["after"] < len(w.micros)]
     if found:
         changed = [(w, u) for w, u in found if u["old"] != u["new"]]

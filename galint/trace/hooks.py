@@ -130,7 +130,7 @@ class Hooks:
         unscaling, updated, skipped = (
             _quiet(recorder, f) for f in (recorder.unscaling, recorder.updated, recorder.skipped)
         )
-        failed = _quiet(recorder, recorder.unscale_failed)
+        failed, unchecked = _quiet(recorder, recorder.unscale_failed), _quiet(recorder, recorder.update_failed)
         scaler_class = torch.amp.grad_scaler.GradScaler
 
         def scale(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -181,7 +181,11 @@ class Hooks:
                 if not self.is_enabled():
                     return original(self, *args, **kwargs)
                 before = float(self.get_scale())
-                result = original(self, *args, **kwargs)
+                try:
+                    result = original(self, *args, **kwargs)
+                except AssertionError as error:
+                    unchecked(str(error))
+                    raise
                 updated(before, float(self.get_scale()))
                 return result
 
@@ -245,6 +249,16 @@ class Hooks:
         forward = _quiet(recorder, recorder.wrapped_forward)
         entered = _quiet(recorder, recorder.no_sync)
         self.patches.replace(DistributedDataParallel, "_pre_forward", lambda f: _before(f, forward))
+
+        def wrapping(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def init(self: Any, *args: Any, **kwargs: Any) -> None:
+                original(self, *args, **kwargs)
+                recorder.wrappers.add(self)  # also one whose forward is never called: its gradients stay local
+
+            return init
+
+        self.patches.replace(DistributedDataParallel, "__init__", wrapping)
 
         def no_sync(original: Callable[..., Any]) -> Callable[..., Any]:
             @contextmanager

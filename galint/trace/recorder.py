@@ -72,6 +72,7 @@ class Recorder:
         self.batch = 0
         self.batch_lines: set[tuple[str, int]] = set()
         self.draws_at_batch = 0
+        self.losses_a_batch: int | None = None
         self.draws = 0
         self.labels: Counter[str] = Counter()
         self.holding: dict[int, torch.optim.Optimizer] = {}
@@ -135,7 +136,11 @@ class Recorder:
         reduces, size, synced = self._reduced(before)
         # Backwards at different lines without a batch drawn or a step taken between them are losses of one batch.
         line = (event.file, event.line)
-        if line in self.batch_lines or self.draws != self.draws_at_batch:
+        # A first micro-batch with fewer losses shows that a further line is the next batch, not another loss.
+        full = self.losses_a_batch is not None and len(self.batch_lines) >= self.losses_a_batch
+        if line in self.batch_lines or self.draws != self.draws_at_batch or full:
+            if self.losses_a_batch is None and self.batch_lines:
+                self.losses_a_batch = len(self.batch_lines)
             self._next_batch()
         self.batch_lines.add(line)
         event.data["allreduces"] = reduces
@@ -346,6 +351,7 @@ class Recorder:
             return
         self.stepped.add(id(optimizer))
         self._next_batch()
+        self.losses_a_batch = None
         event = self.emit("step", optimizer=state.label)
         self._close(optimizer, state, event, skipped=False)
 
@@ -397,6 +403,16 @@ class Recorder:
             window.dropped_at = (left[-1].file, left[-1].line)
             state.pending = []
             self.sink(window)
+
+    def update_failed(self, error: str) -> None:
+        """`scaler.update` refused to run where no gradients were checked since the one before."""
+        event = self.emit("scaler.update", error=error)
+        for state in self.states.values():
+            if state.pending:
+                state.note("scaler_updates", event.file, event.line, old=0.0, new=0.0, error=error)
+                window = state.close(event.file, event.line, event.seq, self.rank, set())
+                window.unsupported = "`scaler.update` raises an error"
+                self.sink(window)
 
     def unscale_failed(self, optimizer: torch.optim.Optimizer, error: str) -> None:
         """`scaler.unscale_` refused to run a second time in one window."""
