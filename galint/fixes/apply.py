@@ -47,8 +47,8 @@ def allowed(unsafe: bool, codes: frozenset[str] | None = None) -> Allowed:
 def fix_source(source: Source, config: Config, root: Path | None, may: Allowed) -> Fixed:
     """Apply every fix that `may` allows and what those make possible.
 
-    Fixes of one round are applied errors first, then in the order of the text; one that touches what an earlier one touched
-    waits for the next round. Suppressed findings and rules that do not run are left alone.
+    Fixes of one round are applied errors first, then in the order of the text; one that touches what an earlier
+    one touched waits for the next round. Suppressed findings and rules that do not run are left alone.
     """
     result = Fixed(source, lint(source, config, root))
     seen = {source.text}

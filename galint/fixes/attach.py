@@ -119,7 +119,8 @@ def _made(analysis: Analysis, diagnostic: Diagnostic) -> Iterator[tuple[Finding,
         for label, run in runs_of(entry):
             view = View(run, analysis.static, analysis.program)
             for check in checks:
-                if (check.witness == "tail") != ("tail" in label.split()) and label in {"base", "other", "tail", "other tail"}:
+                main = label in {"base", "other", "tail", "other tail"}
+                if main and (check.witness == "tail") != ("tail" in label):
                     continue
                 for finding in check.run(view):
                     if finding.span == diagnostic.span and finding.message == diagnostic.message:

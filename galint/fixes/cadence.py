@@ -76,7 +76,8 @@ def arithmetic(s: Situation, test: p.Expr) -> Iterator[tuple[p.Expr, str, str]]:
     if isinstance(test, p.Unary) and test.op == "not" and isinstance(test.operand, p.BinOp):
         inner = test.operand
         if isinstance(inner, p.BinOp) and inner.op == "%":
-            yield test, f"{shifted(s, inner.left, 1)} % {s.text(inner.right)} == 0", "count the micro-batch that just ran"
+            new = f"{shifted(s, inner.left, 1)} % {s.text(inner.right)} == 0"
+            yield test, new, "count the micro-batch that just ran"
 
 
 def _excluded_zero(s: Situation, test: p.Expr) -> Iterator[tuple[p.Expr, str, str]]:
@@ -87,8 +88,9 @@ def _excluded_zero(s: Situation, test: p.Expr) -> Iterator[tuple[p.Expr, str, st
         if not (isinstance(remainder, p.Compare) and isinstance(remainder.left, p.BinOp) and remainder.left.op == "%"):
             continue
         counter = remainder.left.left
-        small = isinstance(other, p.Compare) and p.text(other.left) == p.text(counter) and other.ops[0] in {"!=", ">", ">="}
-        if small or p.text(other) == p.text(counter):
+        same = isinstance(other, p.Compare) and p.text(other.left) == p.text(counter)
+        excludes = same and isinstance(other, p.Compare) and other.ops[0] in {"!=", ">", ">="}
+        if excludes or p.text(other) == p.text(counter):
             new = f"{shifted(s, counter, 1)} % {s.text(remainder.left.right)} == 0"
             yield test, new, "count the micro-batch that just ran"
 

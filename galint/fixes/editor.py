@@ -49,7 +49,7 @@ class Editor:
         """Whether no other statement shares the statement's rows."""
         first, last = first_row(stmt), last_row(stmt)
         before = self.lines.line(first)[: stmt.span.column] if first == stmt.span.row else ""
-        if before.strip() or self.lines.line(max(first - 1, 1)).endswith("\\") and first > 1:
+        if before.strip() or (first > 1 and self.lines.line(first - 1).endswith("\\")):
             return False
         ends = [n.span for n in self.outline.walk(stmt) if n.span.end_row == last]
         column = max(s.end_column for s in ends)
@@ -107,7 +107,7 @@ class Editor:
             raise Unfixable
         return self._drop_in_line(stmts[0])
 
-    def _elif(self, stmt: p.If) -> bool:
+    def _elif(self, stmt: p.Stmt) -> bool:
         return self.lines.slice(stmt.span).startswith("elif")
 
     def _else_row(self, holder: p.If, first: p.Stmt) -> int:

@@ -1,4 +1,4 @@
-"""Fixes of GA103, GA303, GA304, GA404 and GA405: what belongs to the step runs once a window, with the step."""
+"""Fixes of GA103, GA303, GA304, GA404 to GA406: what belongs to the step runs, and is counted, once a window."""
 
 from __future__ import annotations
 
@@ -51,6 +51,26 @@ def update_side_effect_in_window(s: Situation) -> Iterator[Candidate]:
         return
     stmt = _alone_in_if(s, stmt)
     yield from _moved(s, [stmt], _end(s, stmt, step), "update the average with the optimizer step", unsafe=True)
+
+
+def scheduler_horizon(s: Situation) -> Iterator[Candidate]:
+    """GA406: `len(loader)` micro-batches are `len(loader) // N` optimizer steps."""
+    stmt = s.place
+    if stmt is None:
+        return
+    names = {p.text(n) for n in s.outline.walk(stmt) if isinstance(n, p.Name | p.Attr)}
+    function = s.outline.function(stmt)
+    above = [
+        a
+        for a in s.outline.seats
+        if isinstance(a, p.Assign) and p.text(a.targets[0]) in names and s.outline.function(a) is function
+    ]
+    for place in (stmt, *above):
+        for node in s.outline.walk(place):
+            if isinstance(node, p.Call) and p.text(node.func) == "len" and (number := s.divisor(node)) is not None:
+                editor = s.editor()
+                editor.replace(node.span, f"{s.text(node)} // {number}")
+                yield s.done(editor, "count the schedule in optimizer steps", Applicability.UNSAFE)
 
 
 def backward_outside_window(s: Situation) -> Iterator[Candidate]:
@@ -125,9 +145,9 @@ def _end(s: Situation, stmt: p.Stmt, step: p.Stmt) -> p.Stmt:
 def _alone_in_if(s: Situation, stmt: p.Stmt) -> p.Stmt:
     """The `if max_norm:` around a statement that has nothing else in it."""
     holder = s.outline.seats[stmt].holder
-    if isinstance(holder, p.If) and not holder.orelse and len(holder.body) == 1:
-        if not s.lines.slice(holder.span).startswith("elif"):
-            return holder
+    alone = isinstance(holder, p.If) and not holder.orelse and len(holder.body) == 1
+    if isinstance(holder, p.If) and alone and not s.lines.slice(holder.span).startswith("elif"):
+        return holder
     return stmt
 
 

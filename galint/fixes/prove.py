@@ -86,11 +86,12 @@ def _faults(view: View, entry: str, label: str) -> Iterator[Fault]:
 def _kinds(view: View, ledger: OptimizerLedger, partial: bool) -> Iterator[str]:
     cadence = view.cadence(ledger)
     steps = view.steps(ledger)
+    full = cadence.n if cadence is not None else max((len(set(step.window)) for step in steps), default=0)
     if len(steps) == 1 and any(entry.applied for entry in ledger.pending):
         yield "carried"  # a run of one step cannot show what a second one would apply again
     for step in steps:
         window = list(dict.fromkeys(step.window))
-        last = cadence is not None and len(window) < cadence.n and _ends_loop(view, window)
+        last = len(window) < full and _ends_loop(view, window)
         if step.carried:
             yield "carried"
         if step.lost:

@@ -76,8 +76,11 @@ class Situation:
 
     @cached_property
     def step(self) -> Step | None:
-        """The step that the finding speaks of."""
-        return self.finding.step
+        """The step that the finding speaks of; for one without a step, a full window's."""
+        if self.finding.step is not None:
+            return self.finding.step
+        steps = [step for ledger in self.view.ledgers for step in self.view.steps(ledger)]
+        return max(steps, key=lambda step: len(set(step.window)), default=None)
 
     @cached_property
     def step_statement(self) -> p.Stmt | None:
@@ -202,9 +205,9 @@ class Situation:
         wanted = {label.lstrip("≥") for label, _ in self.guard.moduli} if self.guard is not None else set()
         names = {w.replace("'", "").replace("]", "").split(".")[-1].split("[")[-1] for w in wanted}
         found = [n for t in self.guard_tests for n in moduli(t)]
-        for node in found:
-            if p.text(node) in wanted or terminal(node) in names:
-                return node
+        for expr in found:
+            if p.text(expr) in wanted or terminal(expr) in names:
+                return expr
         if found:
             return found[0]
         loop = self.loop

@@ -24,7 +24,8 @@ def ddp_without_no_sync(s: Situation) -> Iterator[Candidate]:
 
 def no_sync_without_forward(s: Situation) -> Iterator[Candidate]:
     """GA602: let the `with` start at the forward; else take it away and wrap as for GA601."""
-    around = next((n for n in s.outline.above(_node(s, s.span) or s.place or p.Pass(s.span)) if isinstance(n, p.With)), None)
+    inside_of = _node(s, s.span) or s.place or p.Pass(s.span)
+    around = next((n for n in s.outline.above(inside_of) if isinstance(n, p.With)), None)
     around = around if around is not None else s.place if isinstance(s.place, p.With) else None
     if not isinstance(around, p.With):
         return
@@ -108,10 +109,9 @@ def _model(s: Situation, forward: p.Call, at: p.Stmt) -> str | None:
     if isinstance(func, p.Attr) and func.name == "forward":
         func = func.value
     names = [n.id for n in s.outline.walk(func) if isinstance(n, p.Name)]
-    if isinstance(func, p.Name | p.Attr | p.Subscript) and all(s.known(n, at) or n == "self" for n in names):
-        if s.visible(func, at) or s.outline.function(forward) is not s.outline.function(at):
-            return s.text(func)
-    return None
+    bound = isinstance(func, p.Name | p.Attr | p.Subscript) and all(s.known(n, at) or n == "self" for n in names)
+    elsewhere = s.outline.function(forward) is not s.outline.function(at)
+    return s.text(func) if bound and (elsewhere or s.visible(func, at)) else None
 
 
 def _optional(s: Situation, model: str, at: p.Stmt) -> str | None:
@@ -251,7 +251,7 @@ def _said(s: Situation, condition: p.Expr | str, positive: bool, operand: bool =
         if isinstance(condition, str) or "#" in text:
             raise Unfixable
         text = p.text(condition)
-    plain = isinstance(condition, p.Name | p.Attr | p.Call) or (isinstance(condition, p.Compare))
+    plain = isinstance(condition, p.Name | p.Attr | p.Call | p.Compare)
     simple = plain or (isinstance(condition, str) and " and " not in text and " or " not in text)
     if positive:
         return f"({text})" if operand and " or " in text else text
@@ -326,9 +326,9 @@ def unsynchronised_step(s: Situation) -> Iterator[Candidate]:
                 yield s.done(editor, message)
     call = next((n for n in s.outline.nodes(s.span) if isinstance(n, p.Call)), None)
     for module in s.view.run.modules.values():
-        path = getattr(module, "path", "")
-        if call is not None and getattr(module, "wrap", "") and path.replace(".", "").replace("_", "").isalnum():
-            if s.known(path.split(".")[0], stmt) or path.startswith("self."):
-                editor = s.editor()
-                editor.replace(call.func.span, path)
-                yield s.done(editor, f"run the forward through `{path}`, which synchronises")
+        path = str(getattr(module, "path", ""))
+        wrapped = bool(getattr(module, "wrap", "")) and all(part.isidentifier() for part in path.split("."))
+        if call is not None and wrapped and (s.known(path.split(".")[0], stmt) or path.startswith("self.")):
+            editor = s.editor()
+            editor.replace(call.func.span, path)
+            yield s.done(editor, f"run the forward through `{path}`, which synchronises")

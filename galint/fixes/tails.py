@@ -52,6 +52,19 @@ def partial_window(s: Situation) -> Iterator[Candidate]:
         yield s.done(editor, message, Applicability.UNSAFE)
 
 
+def short_window(s: Situation) -> Iterator[Candidate]:
+    """GA205: divide by `min(N, what is left of the epoch)`."""
+    walk, number = _walk(s), s.number
+    if walk is None or number is None or not s.visible(number, walk.anchor):
+        return
+    editor = s.editor()
+    if walk.target is not None and walk.source is not None:
+        editor.replace(walk.target.span, f"{walk.index}, {_target(s, walk.target)}")
+        editor.replace(walk.source.span, f"enumerate({s.text(walk.source)})")
+    if _scale(s, editor, walk, number):
+        yield s.done(editor, "divide the last window by its own length", Applicability.UNSAFE)
+
+
 def _target(s: Situation, target: p.Expr) -> str:
     text = s.text(target)
     return f"({text})" if isinstance(target, p.Sequence) and not text.startswith(("(", "[")) else text
@@ -89,13 +102,15 @@ def _walk(s: Situation) -> Walk | None:
         if not isinstance(index, p.Name) or not isinstance(start, p.Const | None):
             return None
         first = start.value if start is not None else 0
+        if type(first) is not int:
+            return None
         data = source.args[0].value
         while isinstance(data, p.Call) and terminal(data.func) in _BARS and data.args:
             data = data.args[0].value
         length = capped[0] if capped is not None else _length(s, data)
         if length is None or first not in (0, 1):
             return None
-        return Walk(loop, index.id, int(first), length, anchor)
+        return Walk(loop, index.id, first, length, anchor)
     if capped is None and isinstance(source, p.Name | p.Attr) and isinstance(loop.target, p.Name | p.Sequence):
         index_name = fresh(s.outline, "i", "batch_index")
         return Walk(loop, index_name, 0, f"len({s.text(source)})", anchor, loop.target, source)
@@ -135,7 +150,7 @@ def _last_clause(s: Situation, editor: Editor, walk: Walk) -> bool:
         return False
     for node in places:
         text = s.text(node)
-        if isinstance(node, p.Compare) and node.ops[0] == "!=" or not isinstance(node, p.Compare | p.BoolOp):
+        if (isinstance(node, p.Compare) and node.ops[0] == "!=") or not isinstance(node, p.Compare | p.BoolOp):
             new = f"{text} and {count} != {walk.length}"
         else:
             plain = isinstance(node, p.Compare) or (isinstance(node, p.BoolOp) and node.op == "or")

@@ -51,7 +51,7 @@ def _groups(s: Situation, unscale: p.Stmt) -> Iterator[list[p.Stmt]]:
     alone = isinstance(holder, p.If) and not holder.orelse and seat.index == 0
     if alone and len(run) == len(seat.body) and len(run) > 1 and isinstance(holder, p.If):
         yield [holder]
-    if alone and 1 < len(seat.body) and len(run) < len(seat.body) and not _holds_step(s, seat.body):
+    if alone and len(seat.body) > 1 and len(run) < len(seat.body) and not _holds_step(s, seat.body):
         yield list(seat.body)
     if len(run) > 1:
         yield run
