@@ -432,7 +432,8 @@ class Evaluate(Machine):
                 out.unknown_scale = True
                 return out
             change = number if sign > 0 else 1 / number
-            out = tensor.map(lambda c: c.times(change), factor.keys | {m[0] for m in factor.moduli} | {_literal(factor)})
+            settings = factor.keys if sign < 0 or number <= 1 else frozenset()
+            out = tensor.map(lambda c: c.times(change), settings | {m[0] for m in factor.moduli} | {_literal(factor)})
             return self._late(tensor, out)
         if isinstance(factor, Opaque) and sign > 0 and factor.data and factor.deferred is None and not _SCALE_NAME.search(factor.path):
             return self._late(tensor, tensor.copy())  # weights of the samples, not a factor of the whole
@@ -783,6 +784,8 @@ class Evaluate(Machine):
             if all(isinstance(x, p.Const) and isinstance(x.value, int) for x in (node.body, node.orelse)):
                 default = node.body.value >= node.orelse.value  # type: ignore[attr-defined]
             truth = self.choose(key, default, data=data, relevant=relevant, span=node.span)
+        elif _switches(node, truth):
+            return Lit(max(node.body.value, node.orelse.value), frozenset({p.text(node.test)}), text=p.text(node))  # type: ignore[attr-defined, type-var]
         elif isinstance(test, Lit) and test.moduli:
             chosen = self.eval(node.body if truth else node.orelse, frame)
             if isinstance(chosen, Lit):
@@ -875,6 +878,15 @@ class Evaluate(Machine):
     def eval_call(self, node: p.Call, frame: Frame) -> Value:
         """A call."""
         return self.call(node, frame)
+
+
+def _switches(node: p.IfExp, truth: bool) -> bool:
+    """`4 if big else 1` where the 1 was chosen: accumulation is what there is to look at."""
+    sides = (node.body, node.orelse)
+    if not all(isinstance(x, p.Const) and isinstance(x.value, int) and not isinstance(x.value, bool) for x in sides):
+        return False
+    chosen, other = (sides if truth else sides[::-1])
+    return bool(chosen.value == 1 < other.value)  # type: ignore[attr-defined]
 
 
 def invert(coefficient: Coefficient) -> Coefficient:

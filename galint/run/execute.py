@@ -399,6 +399,8 @@ class Execute(Evaluate):
             truth = not truth  # an argument check: the program's path is the other side
         elif isinstance(value, Lit) and value.keys and (body_tags ^ else_tags) & GRADIENT and not value.born:
             truth = self._soft_choice(stmt, value, truth)
+        if isinstance(value, Lit) and value.keys and self.scenario.choices:
+            truth = self.scenario.choices.get(p.text(stmt.test), truth)
         moduli = value.moduli if isinstance(value, Lit) else ()
         if isinstance(value, Opaque) and "__moduli__" in value.items:
             moduli = getattr(value.items["__moduli__"], "moduli", ())

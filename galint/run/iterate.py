@@ -443,6 +443,8 @@ def pull_from(m: Execute, it: Iterator, source: Value, index: int) -> Value | No
             return None
     if isinstance(source, Tensor) and source.grad:
         return source.copy()
+    if isinstance(source, Opaque) and (source.kind == "params" or source.role in {"param", "params"}):
+        return _param(m, source)
     path = source.path if isinstance(source, Opaque) else f"#{m.tick()}"
     return Opaque(f"{path}[{index}]", data=True, born=m.token())
 
