@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
+from galint.ledger import Step
 from galint.run.facts import BackwardFact
 from galint.source import Span
 
@@ -22,13 +24,14 @@ def check(view: View) -> Iterator[Finding]:
     seen: set[Span] = set()
     facts = {b.seq: b for b in view.run.backwards}
     for ledger in view.ledgers:
-        for step in view.steps(ledger)[1:3]:
+        steps = view.steps(ledger)
+        for before, step in list(pairwise(steps))[:3]:
             sequences = {e.seq for e in step.applied}
             micros = {e.micro for e in step.applied}
             fact = facts.get(min(sequences)) if len(sequences) == 1 and len(micros) > 1 else None
             if fact is None or fact.order != len(micros) or fact.span in seen or not view.lone(ledger):
                 continue
-            if not _gated(view, fact, micros):
+            if not _gated(view, fact, before, step, len(micros)):
                 continue
             seen.add(fact.span)
             n = len(micros)
@@ -43,12 +46,11 @@ def check(view: View) -> Iterator[Finding]:
             )
 
 
-def _gated(view: View, fact: BackwardFact, micros: set[int]) -> bool:
-    """True when backward runs in the very loop that brings the micro-batches, and no state goes round that loop."""
-    places = {(m.loop, m.serial) for t in micros if (m := view.micro(t)) is not None}
-    if len(places) != 1 or not fact.where:
+def _gated(view: View, fact: BackwardFact, before: Step, step: Step, count: int) -> bool:
+    """True when backward runs every `count` rounds of its own loop, and no state goes round that loop."""
+    if not fact.where or len(step.position) != len(before.position) or step.position[:-1] != before.position[:-1]:
         return False
-    if places != {fact.where[-1][:2]}:
+    if not step.position or step.position[-1] - before.position[-1] != count:
         return False
     loop = loop_node(view, fact.where[-1][0])
     return loop is not None and not _recurrent(view, loop)

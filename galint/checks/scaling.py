@@ -40,17 +40,23 @@ def scalings(view: View) -> Iterator[Scaling]:
         steps = view.steps(ledger)
         for step in steady(view, steps):
             distinct = list(dict.fromkeys(e.micro for e in step.applied))
+            spans = {e.span for e in step.applied}
+            lost = any(e.span in spans for e, _ in step.lost)
             window = view.window(step)
             home = view.loop_of(window[-1]) if window else None
             window = [t for t in window if view.loop_of(t) == home]
             if len(window) < 2 or not is_accumulation(view, step, cadence is not None):
                 continue
-            if len(distinct) < 2 and not step.lost:
+            if len(distinct) < 2 and not lost:
                 continue
+            if len(spans) > 1 and not view.lone(ledger):
+                continue  # whose losses these are, the code does not show
             if cadence is None and len({e.seq for e in step.applied}) < len(distinct):
                 continue  # one backward over a sequence: its time steps are no micro-batches
             keys = view.n_keys(ledger)
             for entry in _first_of_each(step):
+                if entry.micro not in window and cadence is None:
+                    continue  # a loss of the whole batch, before or after the micro-batches
                 coefficients = tuple(c.substitute(view.known) for c in entry.facts.terms)
                 yield Scaling(
                     step,
