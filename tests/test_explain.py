@@ -418,3 +418,12 @@ def test_command_in_a_notebook(script: Path, capsys: pytest.CaptureFixture[str])
     assert call(capsys, "train.ipynb:1")[0] == 2
     place = json.loads(call(capsys, "train.ipynb", "--output-format", "json")[1])["loops"][0]["place"]
     assert place["cell"] == 2 and place["location"] == {"row": 2, "column": 1}
+
+
+def test_long_formulas_and_repetitions_do_not_widen_the_table() -> None:
+    weight = "settings().section.subsection.weights['the_name_of_a_weight']"
+    text = PLAIN.replace("/ 4\n", f"/ 4 * {weight}\n    for _ in range(9):\n        sched.step()\n")
+    text = text.replace("loader =", "sched = torch.optim.lr_scheduler.StepLR(opt, 1)\nloader =", 1)
+    said = explain_text.render(views(text))
+    assert max(map(len, said.splitlines())) < 200
+    assert said.count("9 scheduler step 3 times · 10 backward") >= 4

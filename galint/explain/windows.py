@@ -169,8 +169,9 @@ def _deal(items: list[_Item], ledger: OptimizerLedger) -> list[_Draft]:
         stepping = next((i.micro for i in reversed(mine) if step is not None and i.step is step), -1)
         for item in mine:
             begun = begun or bool(item.entries)
-            if item.micro in draft.rows:
-                draft.rows[item.micro].append(item)
+            home = _home(draft, item)
+            if home is not None:
+                home.append(item)
             elif drafts and item.micro == closer and not begun and item.step is None:
                 _after(drafts[-1], item)
             elif item.seen.kind in ("forward", "no_sync"):
@@ -184,6 +185,22 @@ def _deal(items: list[_Item], ledger: OptimizerLedger) -> list[_Draft]:
         if tokens or (step is not None and step.carried):
             drafts.append(draft)
     return drafts
+
+
+def _home(draft: _Draft, item: _Item) -> list[_Item] | None:
+    """The row that a happening belongs to, or what happens behind the micro-batches; None when it is neither.
+
+    Iterations are numbered as they start, so one of a loop inside a micro-batch has the next higher number.
+    """
+    token = item.micro
+    if token not in draft.rows:
+        if item.seen.kind in ("forward", "no_sync"):
+            return None
+        token = max((t for t in draft.tokens if t < token), default=-1)
+        if token < 0:
+            return None
+    later = any(other > token and any(i.entries for i in row) for other, row in draft.rows.items())
+    return draft.closing if later and not item.entries else draft.rows[token]
 
 
 def _touches(view: View, draft: _Draft, loop: Span) -> bool:
@@ -337,7 +354,7 @@ def _weights(view: View, step: Step, place: dict[int, int]) -> Iterator[Weight]:
 
 def _share(view: View, entries: list[Entry]) -> str:
     shares = [str(c.substitute(view.known)) for e in entries for c in (e.facts.terms or (e.coefficient,))]
-    return " and ".join(dict.fromkeys(shares))
+    return " and ".join(dict.fromkeys(s.removeprefix("1·") for s in shares))
 
 
 def _verdict(view: View, step: Step | None, count: int) -> Verdict:

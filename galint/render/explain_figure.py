@@ -9,6 +9,7 @@ from html import escape
 
 from galint.explain import Happening, MicroRow, Weight, WindowView
 from galint.render.explain_text import Place, folded
+from galint.source import Span
 
 LEFT, COLUMN, NARROW, SIDE = 104, 102, 64, 128
 """Pixels: the lanes' labels, a micro-batch, a fold of alike ones, the applied and the large batch each."""
@@ -144,7 +145,11 @@ def _sync(on: bool, middle: int, y: int) -> list[str]:
 
 
 def _chips(happenings: Sequence[Happening]) -> list[Happening]:
-    return [h for h in happenings if h.kind not in ("forward", "backward")]
+    shown: dict[tuple[str, Span, str], Happening] = {}
+    for h in happenings:
+        if h.kind not in ("forward", "backward"):
+            shown.setdefault((h.kind, h.span, h.detail), h)
+    return list(shown.values())
 
 
 def _chip(h: Happening, x: int, y: int, place: Place) -> str:

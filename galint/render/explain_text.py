@@ -27,6 +27,9 @@ _WORDS = {
 _ALL = 8
 """Windows of up to this many micro-batches are shown whole; of longer ones the alike rows are folded."""
 
+_CELL = 44
+"""Characters of a formula in the table."""
+
 
 def _row(span: Span) -> str:
     return str(span.row)
@@ -123,7 +126,7 @@ def _table(window: WindowView, style: Style, place: Place) -> list[str]:
             continue
         state = [row.scaler or ""] * scaler
         synced = [("yes" if row.synced else "no" if row.synced is not None else "")] * sync
-        lines.append([f"g{row.number}", row.share, *state, *synced, row.holds, said(row.happenings, place)])
+        lines.append([f"g{row.number}", cut(row.share), *state, *synced, cut(row.holds), said(row.happenings, place)])
     widths = [max(width(line[k]) for line in lines) for k in range(len(header) - 1)]
     fates = ["header", *(r.fate if isinstance(r, MicroRow) else "" for r in folded(window.rows))]
     out = []
@@ -160,11 +163,22 @@ def _kind(row: MicroRow) -> tuple[object, ...]:
 
 def said(happenings: Sequence[Happening], place: Place) -> str:
     """`31 backward · 34 unscale (1 micro-batch)`; forwards are left out where a backward follows."""
-    words = []
+    words: list[str] = []
+    times: list[int] = []
     for h in happenings:
         if h.kind == "forward" and any(other.kind == "backward" for other in happenings):
             continue
         where = f"{plain(h.file)}:{h.span.row}" if h.file else place(h.span)
         detail = f" ({plain(h.detail)})" if h.detail else ""
-        words.append(f"{where} {_WORDS[h.kind]}{detail}")
-    return " · ".join(words)
+        word = f"{where} {_WORDS[h.kind]}{detail}"
+        if words and words[-1] == word:
+            times[-1] += 1
+        else:
+            words.append(word)
+            times.append(1)
+    return " · ".join(word if n == 1 else f"{word} {n} times" for word, n in zip(words, times, strict=True))
+
+
+def cut(formula: str) -> str:
+    """A formula that fits a cell; the whole one stands below the table and in the JSON."""
+    return formula if len(formula) <= _CELL else formula[: _CELL - 1] + "…"

@@ -16,6 +16,8 @@ from galint.server.documents import Encoding, to_range
 from galint.server.study import Study
 from galint.source import Span
 
+_LABEL = 60
+"""Characters of an inlay hint."""
 _DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
@@ -65,7 +67,7 @@ def _steps(view: LoopView) -> Iterator[Note]:
             lines.append(f"- applied: `{w.applied}`\n- large batch: `{w.expected}`\n")
         if view.batch is not None:
             lines.append(f"effective batch: {view.batch}")
-        yield Note(span, f"⟵ {shown}{mark}", "\n".join(lines))
+        yield Note(span, f"⟵ {_short(shown)}{mark}", "\n".join(lines))
 
 
 def _shares(view: LoopView) -> Iterator[Note]:
@@ -80,7 +82,12 @@ def _shares(view: LoopView) -> Iterator[Note]:
                         known.append(share)
     for span, known in shares.items():
         text = " or ".join(known[:3])
-        yield Note(span, text, f"each micro-batch's gradient is added {text}".replace("×", "times "))
+        yield Note(span, _short(text), f"each micro-batch's gradient is added {text}".replace("×", "times "))
+
+
+def _short(label: str) -> str:
+    """A label that leaves the line readable; the tooltip has the whole formula."""
+    return label if len(label) <= _LABEL else label[: _LABEL - 1] + "…"
 
 
 def inlay(study: Study, uri: str, wanted: types.Range, encoding: Encoding) -> list[types.InlayHint]:
