@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from galint.trace import leftovers
 from galint.trace.hooks import Hooks
 from galint.trace.keeping import Keeper, KeptCheckpoint
 from galint.trace.model import Header, Record, Window, to_line
@@ -105,7 +106,7 @@ def main(argv: list[str]) -> int:
     recorder.on_swallowed = swallowed
     try:
         _run(argv[1:], bool(options.get("module")))
-        recorder.finish()
+        leftovers.finish(recorder)
     except StopTracing:
         end = {"how": "stopped"}
     except SystemExit as error:

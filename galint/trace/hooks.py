@@ -14,6 +14,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from galint.trace import leftovers
 from galint.trace.losses import FUNCTIONS, SCALE_TAG, tagging
 from galint.trace.patching import Patches
 from galint.trace.recorder import Recorder, StopTracing
@@ -22,7 +23,6 @@ from galint.trace.recorder import Recorder, StopTracing
 def _quiet(recorder: Recorder, action: Callable[..., Any]) -> Callable[..., Any]:
     """A hook must never break the run it watches: its own failure ends the trace, not the script."""
 
-    @functools.wraps(action)
     def safe(*args: Any, **kwargs: Any) -> Any:
         if recorder.internal is not None:
             return None
@@ -130,7 +130,8 @@ class Hooks:
         unscaling, updated, skipped = (
             _quiet(recorder, f) for f in (recorder.unscaling, recorder.updated, recorder.skipped)
         )
-        failed, unchecked = _quiet(recorder, recorder.unscale_failed), _quiet(recorder, recorder.update_failed)
+        failed = _quiet(recorder, functools.partial(leftovers.unscale_failed, recorder))
+        unchecked = _quiet(recorder, functools.partial(leftovers.update_failed, recorder))
         scaler_class = torch.amp.grad_scaler.GradScaler
 
         def scale(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from galint.trace.draws import Draws
 from galint.trace.location import users_frame
 from galint.trace.losses import read_loss
 from galint.trace.measures import divided_by
-from galint.trace.model import ENDED, Event, Record, Window
+from galint.trace.model import Event, Record, Window
 from galint.trace.state import OptimizerState, Pending, fused_scale_of, micro_of
 
 MAX_EVENTS = 100_000
@@ -390,40 +390,6 @@ class Recorder:
         assert self.limit is not None
         counts = [s.index for s in self.states.values() if s.index]
         return bool(counts) and (min(counts) >= self.limit or sum(counts) >= 4 * self.limit * len(counts))
-
-    def finish(self) -> None:
-        """The script came to its end: what no step applied is told in a last, unmeasured window."""
-        for state in [] if self.stopped or self.internal else list(self.states.values()):
-            left = [e.micro for e in state.pending if e.coefficient != 0 and e.micro.seq not in self.applied]
-            if not left:
-                continue
-            window = Window(state.index, state.label, left[-1].file, left[-1].line, rank=self.rank)
-            window.unsupported = ENDED
-            window.dropped = len({m.batch for m in left})
-            window.dropped_at = (left[-1].file, left[-1].line)
-            state.pending = []
-            self.sink(window)
-
-    def update_failed(self, error: str) -> None:
-        """`scaler.update` refused to run where no gradients were checked since the one before."""
-        event = self.emit("scaler.update", error=error)
-        for state in self.states.values():
-            if state.pending:
-                state.note("scaler_updates", event.file, event.line, old=0.0, new=0.0, error=error)
-                window = state.close(event.file, event.line, event.seq, self.rank, set())
-                window.unsupported = "`scaler.update` raises an error"
-                self.sink(window)
-
-    def unscale_failed(self, optimizer: torch.optim.Optimizer, error: str) -> None:
-        """`scaler.unscale_` refused to run a second time in one window."""
-        state = self.state(optimizer)
-        event = self.emit("unscale_", error=error)
-        if state is None or "already been called" not in error:
-            return
-        state.note("unscales", event.file, event.line, error=error, implicit=False)
-        window = state.close(event.file, event.line, event.seq, self.rank, set())
-        window.unsupported = "`unscale_` raises an error"
-        self.sink(window)
 
     def remove(self) -> None:
         """Take all leaf hooks away."""

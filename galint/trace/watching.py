@@ -9,6 +9,7 @@ from typing import Self
 
 import torch
 
+from galint.trace import leftovers
 from galint.trace.hooks import Hooks
 from galint.trace.judge import informs, judge
 from galint.trace.measures import agrees, number, weights
@@ -69,7 +70,7 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is None:
-            self.recorder.finish()
+            leftovers.finish(self.recorder)
         self._hooks.remove()
         Watch._active = None
         how = "finished" if error is None else "failed"
