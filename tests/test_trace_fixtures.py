@@ -32,7 +32,7 @@ the text, and ranks diverge only where there are two."""
 
 NOT_MEASURED = {"GA104", "GA105", "GA106", "GA107", "GA206", "GA405", "GA406", "GA502", "GA701"}
 """No number of a trace decides these in every fixture (an own EMA, memory, stale gradients, a skipped batch); steps in
-backward are unsupported. Nothing else may be confirmed in their place but what the misuse itself leads to."""
+backward are unsupported. These fixtures only have to run under the hooks."""
 
 
 @pytest.fixture(autouse=True)
