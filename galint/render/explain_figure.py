@@ -173,7 +173,7 @@ def _around(view: WindowView, right: int, y: int, place: Place) -> list[str]:
         if not chips:
             y += 22 if happenings else 0
             continue
-        out.append(text(0, y + 12, f"{name} them", "lane"))
+        out.append(text(0, y + 12, f"{name} all", "lane"))
         for index, happening in enumerate(chips):
             out.append(_chip(happening, LEFT + index * COLUMN, y, place))
         y += 22
