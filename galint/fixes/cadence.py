@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from galint import program as p
@@ -11,19 +12,26 @@ from galint.fixes.outline import last_row
 from galint.fixes.situation import ATOMS, Candidate, Situation
 from galint.run.static import terminal
 
+_LESS = "count one micro-batch less"
+
 
 def step_cadence(s: Situation) -> Iterator[Candidate]:
     """GA401: the guard's arithmetic, the counter's increment, its start, the loop's range, in this order."""
     names = list(dict.fromkeys(_counters(s)))
     for name in names:
         yield from _increment_in_guard(s, name)
-    for test in s.guard_tests:
-        for old, new, message in arithmetic(s, test):
+    changes = [change for test in s.guard_tests for change in arithmetic(s, test)]
+    for old, new, message in changes:
+        if message != _LESS:
             yield from _mutations(s, old, new, message)
     for name in names:
         yield from _moved_increment(s, name)
-    for name in names:
-        yield from _other_start(s, name)
+    starts = [candidate for name in names for candidate in _other_start(s, name)]
+    yield from (c for c in starts if c.applicability is Applicability.SAFE)
+    for old, new, message in changes:
+        if message == _LESS:
+            yield from _mutations(s, old, new, message)
+    yield from (c for c in starts if c.applicability is not Applicability.SAFE)
     yield from _range(s)
 
 
@@ -70,7 +78,8 @@ def arithmetic(s: Situation, test: p.Expr) -> Iterator[tuple[p.Expr, str, str]]:
     yield from _excluded_zero(s, test)
     for node in s.outline.walk(test):
         if isinstance(node, p.Compare) and len(node.ops) == 1:
-            yield from _compared(s, node)
+            # a person corrects by one: never `i + 2`, which only fits what the run knew
+            yield from (c for c in _compared(s, node) if not re.search(r"[-+] 2\)", c[1]) or "2)" in s.text(node))
     if isinstance(test, p.BinOp) and test.op == "%":
         yield test, f"{s.text(test)} == 0", "step when the remainder is zero"
     if isinstance(test, p.Unary) and test.op == "not" and isinstance(test.operand, p.BinOp):
@@ -102,13 +111,13 @@ def _compared(s: Situation, node: p.Compare) -> Iterator[tuple[p.Expr, str, str]
         if op == "==":
             target = s.text(right)
             yield node, f"{shifted(s, left.left, 1)} % {n} == {target}", "count the micro-batch that just ran"
-            yield node, f"{shifted(s, left.left, -1)} % {n} == {target}", "do not count a micro-batch twice"
+            yield node, f"{shifted(s, left.left, -1)} % {n} == {target}", _LESS
             if target != "0":
                 yield node, f"{s.text(left)} == 0", "step when the remainder is zero"
         if op in {"!=", ">"} and s.text(right) == "0":
             yield node, f"{s.text(left)} == 0", "step when the remainder is zero, not when it is not"
             yield node, f"{shifted(s, left.left, 1)} % {n} {op} 0", "count the micro-batch that just ran"
-            yield node, f"{shifted(s, left.left, -1)} % {n} {op} 0", "do not count a micro-batch twice"
+            yield node, f"{shifted(s, left.left, -1)} % {n} {op} 0", _LESS
         return
     between = s.lines.text[s.lines.at(left.span)[1] : s.lines.at(right.span)[0]]
     swap = {">": ">=", "<": "<=", ">=": ">", "<=": "<", "==": ">="}
@@ -250,7 +259,10 @@ def _range(s: Situation) -> Iterator[Candidate]:
     for node in s.outline.walk(stmt.iter):
         if isinstance(node, p.Call) and terminal(node.func) in {"range", "trange"} and 1 <= len(node.args) <= 2:
             end = node.args[-1].value
-            bare = end.left if isinstance(end, p.BinOp) and end.op in "+-" and isinstance(end.right, p.Const) else end
+            shifted_end = isinstance(end, p.BinOp) and end.op in "+-" and isinstance(end.right, p.Const)
+            if shifted_end and len(node.args) == 2:
+                continue  # `range(1, N + 1)` has N turns
+            bare = end.left if isinstance(end, p.BinOp) and shifted_end else end
             texts = [s.text(bare), f"1, {s.text(bare)} + 1"] if len(node.args) == 2 else [s.text(bare)]
             for text in texts:
                 editor = s.editor()
@@ -261,4 +273,8 @@ def _range(s: Situation) -> Iterator[Candidate]:
                 row, column = s.lines.place(start)
                 end_row, end_column = s.lines.place(stop)
                 editor.replace(type(first)(row, column, end_row, end_column), text)
-                yield s.done(editor, f"run over `range({text})`")
+                read = isinstance(stmt.target, p.Name) and any(
+                    isinstance(n, p.Name) and n.id == stmt.target.id for b in stmt.body for n in s.outline.walk(b)
+                )
+                safety = Applicability.UNSAFE if read else Applicability.SAFE
+                yield s.done(editor, f"run over `range({text})`", safety)

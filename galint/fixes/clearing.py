@@ -26,7 +26,7 @@ def zero_grad_in_window(s: Situation) -> Iterator[Candidate]:
     bound = {n.id for n in s.outline.walk(clear.target) if isinstance(n, p.Name)} if isinstance(clear, p.For) else set()
     if all(name in bound or s.known(name, target) or name in {"None", "set"} for name in names):
         editor = s.editor()
-        lines = editor.take(clear)
+        lines = editor.under(s.conditions(clear, target), editor.take(clear))
         editor.delete(clear)
         editor.insert_after(target, lines)
         yield s.done(editor, f"move `{_short(s, clear)}` behind the optimizer step")

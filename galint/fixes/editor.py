@@ -157,6 +157,14 @@ class Editor:
             raise Unfixable
         self._insert(self.head(stmt), self.lines.indent(first_row(stmt)), text)
 
+    def under(self, conditions: list[str], text: list[str]) -> list[str]:
+        """Lines under an `if` with all of the conditions; the lines themselves when there is none."""
+        if not conditions:
+            return text
+        many = len(conditions) > 1
+        joined = " and ".join(f"({c})" if many and " or " in c else c for c in conditions)
+        return [f"if {joined}:", *(self.step() + line if line else line for line in text)]
+
     def insert_row(self, row: int, text: list[str]) -> None:
         """New lines in front of a row, without indentation."""
         self._insert(row, "", text)

@@ -9,6 +9,7 @@ from galint.diagnostic import Applicability
 from galint.fixes.clearing import behind_step
 from galint.fixes.editor import Unfixable
 from galint.fixes.situation import Candidate, Situation
+from galint.fixes.unscaling import clips
 from galint.run.static import terminal
 
 _FOLLOWERS = {"step", "update", "zero_grad"}
@@ -118,13 +119,36 @@ def _moved(
     if not all(s.known(name, target) or not s.known(name, stmts[0]) for name in names):
         return
     editor = s.editor()
-    lines = [line for stmt in stmts for line in editor.take(stmt)]
-    editor.delete_all(stmts)
+    conditions = s.conditions(stmts[0], target)
+    both = _branches(s, stmts[0]) if conditions and before else None
+    if both is not None:
+        holder, other = both
+        first, second = (stmts[0], other) if stmts[0] in holder.body else (other, stmts[0])
+        step = editor.step()
+        lines = [f"if {s.text(holder.test)}:", *(step + line for line in editor.take(first))]
+        lines += ["else:", *(step + line for line in editor.take(second))]
+        editor.delete(first)
+        editor.delete(second)
+    else:
+        lines = editor.under(conditions, [line for stmt in stmts for line in editor.take(stmt)])
+        editor.delete_all(stmts)
     if before:
         editor.insert_before(target, lines)
     else:
         editor.insert_after(target, lines)
     yield s.done(editor, message, Applicability.UNSAFE if unsafe else Applicability.SAFE)
+
+
+def _branches(s: Situation, stmt: p.Stmt) -> tuple[p.If, p.Stmt] | None:
+    """An `if` with a clipping in both of its branches, and the other one."""
+    holder = s.outline.seats[stmt].holder
+    if not isinstance(holder, p.If) or s.lines.slice(holder.span).startswith("elif"):
+        return None
+    other = holder.orelse if stmt in holder.body else holder.body
+    found = [b for b in other if clips(s, b) and isinstance(b, p.ExprStmt)]
+    if len(found) != 1 or len(other) < 2 or len(holder.body) < 2 or "\n" in s.text(holder.test):
+        return None
+    return holder, found[0]
 
 
 def _end(s: Situation, stmt: p.Stmt, step: p.Stmt) -> p.Stmt:

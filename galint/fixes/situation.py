@@ -11,7 +11,7 @@ from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.diagnostic import Applicability, Diagnostic
 from galint.engine import Analysis
-from galint.fixes.editor import Editor
+from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.outline import Outline
 from galint.fixes.textedit import Change, Lines
 from galint.ledger import Guard, Step
@@ -125,6 +125,29 @@ class Situation:
             if any(isinstance(n, p.Call) and terminal(n.func) in names for n in self.outline.walk(stmt)):
                 return stmt
         return None
+
+    def conditions(self, stmt: p.Stmt, target: p.Stmt) -> list[str]:
+        """The tests under which a statement runs and a target does not; those that count micro-batches are left out.
+
+        Raises Unfixable where a test spans rows or does not mean the same at the target.
+        """
+        around = {id(n) for n in self.outline.above(target)}
+        known = {p.text(n.test) for n in self.outline.above(target) if isinstance(n, p.If)}
+        out: list[str] = []
+        inner: p.Node = stmt
+        for node in self.outline.above(stmt):
+            if id(node) in around:
+                break
+            if isinstance(node, p.If) and not moduli(node.test):
+                text = self.text(node.test)
+                if "\n" in text or not self.visible(node.test, target):
+                    raise Unfixable
+                plain = isinstance(node.test, ATOMS)
+                negative = any(inner is b for b in node.orelse)
+                if negative or p.text(node.test) not in known:
+                    out.append(f"not {text}" if negative and plain else f"not ({text})" if negative else text)
+            inner = node
+        return out[::-1]
 
     # --- N ---------------------------------------------------------------------------------
 

@@ -9,7 +9,9 @@ from galint.diagnostic import Applicability
 from galint.fixes.cadence import arithmetic, shifted
 from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.naming import fresh, nullcontext
+from galint.fixes.outline import last_row
 from galint.fixes.situation import ATOMS, Candidate, Situation
+from galint.fixes.textedit import Change
 from galint.run.facts import BackwardFact, Event
 from galint.run.static import terminal
 from galint.source import Span
@@ -264,19 +266,42 @@ def _said(s: Situation, condition: p.Expr | str, positive: bool, operand: bool =
 
 
 def _unwrap(editor: Editor, around: p.With, rows: tuple[p.Stmt, p.Stmt]) -> None:
-    """Remove the header of a `with` that lies within the rows just wrapped, and dedent its body."""
-    from galint.fixes.outline import last_row
-    from galint.fixes.textedit import Change
+    """Remove the header of a `with` and dedent its body; rows that were just indented stay where they are.
 
+    Where an `if` around it then does the same in both branches, the `if` goes as well.
+    """
     if len(around.items) != 1 or not editor.alone(around) or around is rows[0]:
         raise Unfixable
+    lines = editor.lines
+    inside = rows[0].span.row <= around.span.row <= last_row(rows[1])
+    if inside and _collapsed(editor, around):
+        return
     header = range(around.span.row, around.body[0].span.row)
     body = range(around.body[0].span.row, last_row(around) + 1)
-    starts = {editor.lines.offset(row, 0) for row in (*header, *body)}
+    starts = {lines.offset(row, 0) for row in (*header, *body)}
     editor.changes = [c for c in editor.changes if not (c.start == c.end and c.start in starts)]
-    editor.changes.append(
-        Change(editor.lines.offset(header.start, 0), editor.lines.offset(header.stop, 0), "")
-    )
+    editor.changes.append(Change(lines.offset(header.start, 0), lines.offset(header.stop, 0), ""))
+    step = len(lines.indent(body.start)) - len(lines.indent(header.start))
+    for row in body:
+        if not inside and len(lines.indent(row)) >= step and row not in editor.string_rows():
+            editor.changes.append(Change(lines.offset(row, 0), lines.offset(row, step), ""))
+
+
+def _collapsed(editor: Editor, around: p.With) -> bool:
+    """`if last: x else: with …: x`, the `with` taken away, is `x`."""
+    holder = editor.outline.seats[around].holder
+    if not isinstance(holder, p.If) or editor.source(holder).startswith("elif"):
+        return False
+    other = holder.orelse if around in holder.body else holder.body
+    mine = [line for stmt in around.body for line in editor.take(stmt)]
+    if len(editor.outline.seats[around].body) > 1 or mine != [line for stmt in other for line in editor.take(stmt)]:
+        return False
+    lines = editor.lines
+    start, end = lines.offset(holder.span.row, 0), lines.offset(last_row(holder) + 1, 0)
+    editor.changes = [c for c in editor.changes if not start <= c.start < end]
+    indent = lines.indent(holder.span.row) + editor.step()
+    editor.changes.append(Change(start, end, "".join(indent + line + lines.newline for line in mine)))
+    return True
 
 
 def _raised(s: Situation, around: p.With, fact: BackwardFact) -> Iterator[Candidate]:

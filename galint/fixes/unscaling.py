@@ -28,7 +28,7 @@ def early_unscale(s: Situation) -> Iterator[Candidate]:
             continue
         editor = s.editor()
         try:
-            lines = [line for stmt in group for line in editor.take(stmt)]
+            lines = editor.under(s.conditions(group[0], target), [row for g in group for row in editor.take(g)])
             editor.delete_all(group)
             editor.insert_before(target, lines)
         except Unfixable:
