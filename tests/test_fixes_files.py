@@ -96,7 +96,8 @@ def test_rules_that_may_not_be_fixed_are_reported(folder: Path, flag: list[str])
 
 def test_unsafe_fixes_wait_for_their_flag(folder: Path) -> None:
     text = GOOD.replace("range(accum * 8)", "range(len(loader))").replace("next(loader)", "loader[i]")
-    text = text.replace("        for i in range(len(loader)):\n            x, y = loader[i]", "        for i, (x, y) in enumerate(loader):")
+    head = "        for i in range(len(loader)):\n            x, y = loader[i]"
+    text = text.replace(head, "        for i, (x, y) in enumerate(loader):")
     (folder / "train.py").write_text(text)
     run("--fix", "train.py")
     assert (folder / "train.py").read_text() == text
