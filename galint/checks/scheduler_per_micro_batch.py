@@ -17,7 +17,7 @@ from galint.source import Span
 
 CODE = "GA404"
 WITNESS = "even"
-_UPDATES = re.compile(r"updates?($|_)|optim\w*_steps?|max_train_steps|opt_steps|global_steps?$", re.I)
+_UPDATES = re.compile(r"updates?($|_)|optim\w*_steps?|opt_steps", re.I)
 _OWN_COUNT = {"ReduceLROnPlateau", "CosineAnnealingWarmRestarts"}
 
 

@@ -45,6 +45,10 @@ def _left_over(view: View, ledger: OptimizerLedger, step: Step) -> tuple[Entry, 
     """An applied entry older than another optimizer's step, where this loss came after that step."""
     if not step.applied or not all(e.sure for e in step.applied) or step.carried:
         return None
+    owned = getattr(view.run.optimizers.get(ledger.name), "modules", frozenset())
+    reached_by = {b.seq: b.modules for b in view.run.backwards}
+    if any(not owned & reached_by.get(e.seq, frozenset()) for e in step.applied):
+        return None  # the forward of a module around them does not show which parts it reaches
     last = max(step.applied, key=lambda e: e.seq)
     for other in view.ledgers:
         if other is ledger:
