@@ -136,6 +136,8 @@ def _unscaled(
         return False
     if own not in coefficients and own.value != coefficients[0].value:
         return False  # rescaled after the window
+    if any("/" in key and "batch" in key for key in keys):
+        return False  # N = nominal batch / batch size: such loops scale by samples somewhere
     if facts.keys & {"accelerate", "deepspeed"}:
         return False
     if any(key and not key.replace("/", "").replace(".", "").isdigit() for key in facts.keys):

@@ -42,6 +42,7 @@ from galint.source import Span
 _DEPTH = 40
 _WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
 _STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|take_step|apply_gradients)$")
+_FETCH = re.compile(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
 _BENIGN = re.compile(r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I)
 _UPDATE_EFFECT = re.compile(r"update|step$|ema|.*_ema$")
 _AVERAGE = re.compile(
@@ -440,7 +441,7 @@ class Calls(Execute):
         if len(path) > 100:
             path = f"{name}(…)"
         if not data and self.loops and not values and not isinstance(receiver, Module | Optimizer) and not last.startswith(("is_", "get_world", "get_rank")):
-            loops_data = receiver is None or not isinstance(receiver, Opaque) or receiver.kind in {"loader", ""}
+            loops_data = not isinstance(receiver, Opaque) or receiver.kind == "loader" or bool(_FETCH.search(last))
             if loops_data and last not in {"time", "perf_counter", "get_last_lr", "now", "is_available"}:
                 return Opaque(path, data=True, born=self.token(), modules=modules)
         kind = ""

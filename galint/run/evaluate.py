@@ -435,6 +435,10 @@ class Evaluate(Machine):
             settings = factor.keys if sign < 0 or number <= 1 else frozenset()
             out = tensor.map(lambda c: c.times(change), settings | {m[0] for m in factor.moduli} | {_literal(factor)})
             return self._late(tensor, out)
+        if isinstance(factor, Opaque) and sign > 0 and _SAMPLES.search(factor.path):
+            out = tensor.copy()
+            out.summed = True  # a mean times the number of samples is a sum
+            return self._late(tensor, out)
         if isinstance(factor, Opaque) and sign > 0 and factor.data and factor.deferred is None and not _SCALE_NAME.search(factor.path):
             return self._late(tensor, tensor.copy())  # weights of the samples, not a factor of the whole
         if isinstance(factor, Opaque):
@@ -950,10 +954,11 @@ def _compare(op: str, a: Any, b: Any) -> bool | None:
 
 
 _SCALE_NAME = re.compile(r"scale|factor|norm|ratio|frac|inv|accum|div|num|count|size|len", re.I)
+_SAMPLES = re.compile(r"^[^/]*(\.shape\b|\.size\(|^len\(|\bbs\b|batch_?size)[^/]*$", re.I)
 _RANK_NAME = re.compile(r"rank$", re.I)
 _ONE_RANK = re.compile(r"(^|_)(local_rank|rank|world_?size|n_?gpus?|num_gpus|nproc\w*|num_processes|gpus)$", re.I)
 _SIZE = re.compile(r"micro_?(batch)?_?(size)?$|micro_?bs$", re.I)
-_ONE_WINDOW = re.compile(r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc", re.I)
+_ONE_WINDOW = re.compile(r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc|batch_chunk|num_chunks", re.I)
 _CONFIG = re.compile(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
 _MODULE_METHODS = frozenset(
     "parameters named_parameters buffers modules named_modules children state_dict load_state_dict train eval to cuda cpu half "

@@ -148,9 +148,10 @@ class Execute(Evaluate):
         if type(value) is Opaque:
             if value.kind == "namespace" and value.path.startswith("#"):
                 value.path = path
-            if not value.kind and not value.data and value.role == "" and value.deferred is None:
+            if not value.kind and value.role == "" and value.deferred is None:
                 kind = self.static.kind_of(name)
-                if kind in _RETYPED:
+                sure = kind in {"module", "optimizer"} and self.static.uses.get(name, set()) & {"parameters", "zero_grad"}
+                if kind in _RETYPED and (sure or not value.data):
                     made = self.make_opaque(path, name, kind=kind)
                     if isinstance(made, Optimizer):
                         made.modules |= value.modules

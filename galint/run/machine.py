@@ -456,6 +456,13 @@ class Machine:
         ledger = self.ledger(optimizer)
         if scaler:
             self.unscaled[scaler, ledger.name] = self.scale_generation.get(scaler, 0)
+        if not ledger.pending and not ledger.lost and optimizer.modules and not ledger.steps and self.base.pending:
+            # No backward was seen to reach its parameters (adapters, copies): the code does not show who reaches what.
+            optimizer.modules = frozenset()
+            fresh = self.base.clone(ledger.name)
+            for entry in fresh.pending:
+                entry.sure = False
+            ledger.pending, ledger.window, ledger.lost = fresh.pending, fresh.window, fresh.lost
         guards = [*self.guards]
         for loop in self.loops:
             guards += loop.residual

@@ -17,6 +17,7 @@ _GENERIC_METHODS = frozenset(
     "train eval step forward backward zero_grad update to cuda cpu parameters state_dict load_state_dict add get set "
     "append extend items keys values close write log save load mean sum item size format join split copy reset".split()
 )
+_FOREIGN = 10_000_000
 _TORCH_KINDS = frozenset({"module", "optimizer", "scheduler", "scaler", "loader", "criterion"})
 _NOT_STEPPERS = re.compile(r"sched|^prof|profiler|^env|envs$|progress|pbar|timer|warmup|meter|logger", re.I)
 _NAMED_SCALERS = re.compile(r"scaler|loss_scal|grad_scal", re.I)
@@ -130,6 +131,8 @@ class Static:
         self.method_of: dict[p.FunctionDef, p.ClassDef] = {}
         self.uses: dict[str, set[str]] = defaultdict(set)
         self.called_with: dict[str, set[str]] = defaultdict(set)
+        self.imported: set[str] = set()
+        """Names that imports bind."""
         self.window_names: set[str] = set()
         self.counters: set[str] = set()
         """Names that stand left of `% N` in a step's guard."""
@@ -160,6 +163,10 @@ class Static:
             for child in children(node):
                 self._index(child, node)
             return
+        if isinstance(node, p.Import):
+            self.imported |= {alias or name.split(".")[0] for name, alias in node.names}
+        elif isinstance(node, p.ImportFrom):
+            self.imported |= {alias or name for name, alias in node.names}
         if isinstance(node, p.Call):
             if isinstance(node.func, p.Attr):
                 name = terminal(node.func.value)
@@ -216,6 +223,8 @@ class Static:
                 tags.add(STEP)
             through_self = isinstance(func.value, p.Name) and func.value.id in {"self", "cls"}
             through_self = through_self or (isinstance(func.value, p.Call) and terminal(func.value.func) == "super")
+            if isinstance(func.value, p.Name) and func.value.id in self.imported:
+                calls.add((f"@{name}", True))  # a function of an imported file
             if through_self or name not in _GENERIC_METHODS or self.kind_of(receiver) not in _TORCH_KINDS:
                 calls.add((name, through_self))
         elif isinstance(func, p.Name):
@@ -261,9 +270,13 @@ class Static:
             return known
         name, direct = call
         found: list[p.FunctionDef] = []
+        if name.startswith("@"):
+            foreign = [f for f in self.functions.get(name[1:], ()) if f not in self.method_of and f.span.row >= _FOREIGN]
+            self._callees[call] = tuple(foreign)
+            return self._callees[call]
         for func in self.functions.get(name, ()):
             is_method = func in self.method_of
-            if direct or (is_method and name not in _GENERIC_METHODS) or (not is_method and name not in _GENERIC_METHODS):
+            if direct or (is_method and name not in _GENERIC_METHODS):
                 found.append(func)
             elif is_method and name in {"train", "step", "update", "forward"} and not self._is_module(self.method_of[func]):
                 found.append(func)
