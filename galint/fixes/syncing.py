@@ -322,7 +322,8 @@ def _raised(s: Situation, around: p.With, fact: BackwardFact) -> Iterator[Candid
         header = header if header.endswith(":") else f"{header}:"
         try:
             editor.wrap(first, previous, header)
-            _unwrap(editor, around, (first, previous))
+            rows = s.lines.offset(around.span.row, 0), s.lines.offset(around.body[0].span.row, 0)
+            editor.changes.append(Change(*rows, ""))  # its body stays as deep as it is
         except Unfixable:
             continue
         yield s.done(editor, "let `no_sync` start at the forward")

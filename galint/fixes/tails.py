@@ -111,6 +111,12 @@ def _walk(s: Situation) -> Walk | None:
         if length is None or first not in (0, 1):
             return None
         return Walk(loop, index.id, first, length, anchor)
+    if isinstance(source, p.Call) and terminal(source.func) == "range" and isinstance(loop.target, p.Name):
+        if len(source.args) != 1 or loop.target.id == "_":
+            return None
+        end = source.args[0].value
+        length = s.text(end) if isinstance(end, ATOMS) else f"({s.text(end)})"
+        return Walk(loop, loop.target.id, 0, capped[0] if capped is not None else length, anchor)
     if capped is None and isinstance(source, p.Name | p.Attr) and isinstance(loop.target, p.Name | p.Sequence):
         index_name = fresh(s.outline, "i", "batch_index")
         return Walk(loop, index_name, 0, f"len({s.text(source)})", anchor, loop.target, source)
