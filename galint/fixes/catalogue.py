@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from galint.fixes import accumulating, cadence, clearing, dividing, moving, norms, syncing, tails, terms, unscaling
+from galint.fixes import (
+    accumulating,
+    cadence,
+    clearing,
+    dividing,
+    moving,
+    norms,
+    splitting,
+    syncing,
+    tails,
+    terms,
+    unscaling,
+)
 from galint.fixes.situation import Candidate, Situation
 
 Rewrite = Callable[[Situation], Iterator[Candidate]]
@@ -13,6 +25,7 @@ REWRITES: dict[str, Rewrite] = {
     "GA101": clearing.zero_grad_in_window,
     "GA102": clearing.gradients_never_zeroed,
     "GA103": moving.backward_outside_window,
+    "GA106": splitting.graph_kept_in_window,
     "GA201": dividing.unscaled_loss,
     "GA202": terms.double_scaled_loss,
     "GA203": dividing.dead_loss_scaling,
