@@ -30,7 +30,8 @@ def check(view: View) -> Iterator[Finding]:
             continue
         steps = _judged(view, view.steps(ledger), cadence.n)
         lengths = [len(view.window(s)) for s in steps]
-        if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1:
+        divided = {view.coefficient(e).value * cadence.n for s in steps for e in s.applied}
+        if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1 and divided != {1}:
             continue  # `micro == 3` from zero is a window of four
         fault = _fault(view, ledger, steps, lengths, cadence)
         if fault is None or cadence.guard.span in reported:

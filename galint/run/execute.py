@@ -349,7 +349,9 @@ class Execute(Evaluate):
     def make_function(self, stmt: p.FunctionDef, frame: Frame) -> Function:
         """The function value of a definition."""
         defaults = {q.name: self.eval(q.default, frame) for q in stmt.params if q.default is not None}
-        return Function(stmt, frame, defaults, frame.owner)
+        # A class's own names are not in scope inside its methods.
+        in_class = frame.owner is not None and frame.function is None and frame.parent is not None
+        return Function(stmt, frame.parent if in_class and frame.parent is not None else frame, defaults, frame.owner)
 
     def run_class(self, stmt: p.ClassDef, frame: Frame) -> None:
         """A class definition: its body is run for methods and class attributes."""
@@ -542,6 +544,15 @@ class Execute(Evaluate):
             return "windows"
         return "length"
 
+    def _builds(self, stmt: p.For) -> bool:
+        """True when a loop fills a list, whose length may matter later."""
+        cache: dict[int, bool] = self.result.facts.setdefault("builders", {})
+        if id(stmt) not in cache:
+            cache[id(stmt)] = any(
+                isinstance(n, p.Call) and terminal(n.func) in {"append", "extend"} for s in stmt.body for n in self.static.walk(s)
+            )
+        return cache[id(stmt)]
+
     def _counts_steps(self, node: p.For) -> bool:
         """True when the loop's own variable decides when the optimizer steps."""
         names = {n.id for n in self.static.walk(node.target) if isinstance(n, p.Name)}
@@ -572,8 +583,11 @@ class Execute(Evaluate):
         role = self._role_of(stmt)
         if role == "idle" and frame.yields is not None:
             role = "length"  # a generator's own loop lasts as long as the loop that it drives
+        elif role == "idle" and self._builds(stmt):
+            role = "build"
         source = self.eval(stmt.iter, frame)
         loop = self._enter(stmt)
+        loop.role = role
         result: list[Signal | None] = [None]
 
         def each(value: Value) -> Signal | None:

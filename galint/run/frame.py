@@ -86,3 +86,5 @@ class LoopFrame:
     backwards: bool = False
     residual: list[Guard] = field(default_factory=list)
     role: str = ""
+    cut: bool = False
+    """The run passes the loop fewer times than the program does."""

@@ -109,7 +109,7 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
         wanted = {"window": m.scenario.window, "length": m.scenario.length, "epochs": m.scenario.epochs}.get(role, 3)
         steps = range(value.start, value.start + wanted)
         total = wanted
-    cap = {"idle": _IDLE, "comp": 64, "other": 8, "epochs": m.scenario.epochs, "windows": max(3, m.scenario.epochs)}.get(role)
+    cap = {"idle": _IDLE, "build": 128, "comp": 64, "other": 8, "epochs": m.scenario.epochs, "windows": max(3, m.scenario.epochs)}.get(role)
     if role == "window" and total > 4 * _SEGMENT:
         cap = _SEGMENT
     count = 0
@@ -207,7 +207,9 @@ def _opaque(m: Execute, value: Opaque, each: Each, node: p.Node, role: str) -> S
         return each(_param(m, value))
     if value.elements is not None:
         return _known(m, value.elements, each, role, value)
-    if role in {"idle", "comp", "other", "data"}:
+    if role in {"idle", "comp", "other", "data", "build"}:
+        if m.loops and role != "data":
+            m.loops[-1].cut = True
         if role == "data":
             total = 10**6
         elif role == "comp":
@@ -238,7 +240,7 @@ def _element(m: Execute, value: Opaque, index: int, token: int, role: str) -> Va
     if value.modules and not value.data and value.kind not in {"loader"}:
         made = Opaque(f"{value.path}[{index}]", data=False, born=token, modules=value.modules, role=value.role)
         return made
-    if role in {"idle", "comp", "other"} and not value.data and value.kind != "loader":
+    if role in {"idle", "comp", "other", "build"} and not value.data and value.kind != "loader":
         return Opaque(f"{value.path}[{index}]", born=value.born)
     return Opaque(f"{value.path}[{index}]", data=True, born=token)
 

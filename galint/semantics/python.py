@@ -509,7 +509,7 @@ def _append(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Seq) and s.args:
         if len(s.receiver.elts) < 4096:
             s.receiver.elts.append(s.args[0])
-        if any(loop.role in {"idle", "other"} for loop in m.loops):
+        if any(loop.cut or loop.role in {"idle", "other"} for loop in m.loops):
             s.receiver.open = True  # the loop was cut short, so the list is longer than it looks
         return NONE
     if isinstance(s.receiver, Opaque) and not s.receiver.data and s.args:
