@@ -137,7 +137,7 @@ def correct_loops(draw: st.DrawFn) -> str:
 
 
 @given(correct_loops())
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 def test_fix_never_changes_a_correct_loop(text: str) -> None:
     assert _fixed(text) == text
 

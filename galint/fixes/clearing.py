@@ -22,6 +22,7 @@ def zero_grad_in_window(s: Situation) -> Iterator[Candidate]:
     if step is None or step is clear:
         return
     target = behind_step(s, step)
+    yield from _through_optimizer(s, clear)
     names = [n.id for n in s.outline.walk(clear) if isinstance(n, p.Name)]
     bound = {n.id for n in s.outline.walk(clear.target) if isinstance(n, p.Name)} if isinstance(clear, p.For) else set()
     if all(name in bound or s.known(name, target) or name in {"None", "set"} for name in names):
@@ -30,6 +31,20 @@ def zero_grad_in_window(s: Situation) -> Iterator[Candidate]:
         editor.delete(clear)
         editor.insert_after(target, lines)
         yield s.done(editor, f"move `{_short(s, clear)}` behind the optimizer step")
+
+
+def _through_optimizer(s: Situation, clear: p.Stmt) -> Iterator[Candidate]:
+    """Under `accelerator.accumulate`, the prepared optimizer clears at the window's end only; a module always does."""
+    optimizer = optimizer_text(s)
+    call = clear.value if isinstance(clear, p.ExprStmt) else None
+    if optimizer is None or not isinstance(call, p.Call) or not isinstance(call.func, p.Attr):
+        return
+    contexts = [item.context for n in s.outline.above(clear) if isinstance(n, p.With) for item in n.items]
+    gated = any(isinstance(c, p.Call) and terminal(c.func) == "accumulate" for c in contexts)
+    if gated and s.text(call.func.value) != optimizer:
+        editor = s.editor()
+        editor.replace(call.func.value.span, optimizer)
+        yield s.done(editor, f"clear through `{optimizer}`, which waits for the end of the window")
 
 
 def _clear_statement(s: Situation) -> p.Stmt | None:

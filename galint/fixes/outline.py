@@ -31,6 +31,7 @@ class Outline:
         self.parent: dict[p.Node, p.Node | None] = {}
         self.spans: dict[Span, list[p.Node]] = {}
         self.string_rows: set[int] | None = None
+        self._everything: tuple[p.Node, ...] | None = None
         self._place(program.body, None)
 
     def _place(self, body: p.Body, holder: Holder) -> None:
@@ -116,10 +117,11 @@ class Outline:
         for child in children(node):
             yield from self.walk(child)
 
-    def everything(self) -> Iterator[p.Node]:
-        """Every node of the program."""
-        for stmt in self.program.body:
-            yield from self.walk(stmt)
+    def everything(self) -> tuple[p.Node, ...]:
+        """Every node of the program, in the order of the text's tree."""
+        if self._everything is None:
+            self._everything = tuple(node for stmt in self.program.body for node in self.walk(stmt))
+        return self._everything
 
 
 def bodies(node: p.Node) -> list[p.Body]:
