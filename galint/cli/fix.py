@@ -138,7 +138,8 @@ def _items(outcome: Outcome, by_file: dict[str, list[Diagnostic]], resolver: Res
     if not outcome.targets:
         for name in by_file:
             path = Path.cwd() / name
-            items.append(_Item(name, outcome.texts[name], None, resolver.for_file(path), project_root(path.parent, None)))
+            root = project_root(path.parent, None)
+            items.append(_Item(name, outcome.texts[name], None, resolver.for_file(path), root))
         return items
     for target in outcome.targets:
         if target.filename in by_file:

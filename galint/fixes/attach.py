@@ -113,7 +113,12 @@ def _candidates(situation: Situation, rewrite: object) -> Iterator[Candidate]:
 
 
 def _made(analysis: Analysis, diagnostic: Diagnostic) -> Iterator[tuple[Finding, View, tuple[str, str]]]:
-    """The findings behind a diagnostic, each with the run that showed it."""
+    """The findings behind a diagnostic, each with the run that showed it; those in its own words first."""
+    found = list(_found(analysis, diagnostic))
+    yield from sorted(found, key=lambda made: made[0].message != diagnostic.message)
+
+
+def _found(analysis: Analysis, diagnostic: Diagnostic) -> Iterator[tuple[Finding, View, tuple[str, str]]]:
     checks = [c for c in CHECKS if c.code == diagnostic.code]
     for entry in analysis.exploration.entries:
         for label, run in runs_of(entry):
@@ -123,5 +128,5 @@ def _made(analysis: Analysis, diagnostic: Diagnostic) -> Iterator[tuple[Finding,
                 if main and (check.witness == "tail") != ("tail" in label):
                     continue
                 for finding in check.run(view):
-                    if finding.span == diagnostic.span and finding.message == diagnostic.message:
+                    if finding.span == diagnostic.span:
                         yield finding, view, (entry.entry.name, label)
