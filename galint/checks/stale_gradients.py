@@ -9,6 +9,7 @@ from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.checks.windows import program_nodes
 from galint.ledger import Entry, OptimizerLedger, Step
+from galint.run.values import Module
 from galint.source import Span
 
 CODE = "GA107"
@@ -45,22 +46,44 @@ def _left_over(view: View, ledger: OptimizerLedger, step: Step) -> tuple[Entry, 
     """An applied entry older than another optimizer's step, where this loss came after that step."""
     if not step.applied or not all(e.sure for e in step.applied) or step.carried:
         return None
-    owned = getattr(view.run.optimizers.get(ledger.name), "modules", frozenset())
+    owned = _owned(view, ledger)
     reached_by = {b.seq: b.modules for b in view.run.backwards}
     if any(not owned & reached_by.get(e.seq, frozenset()) for e in step.applied):
         return None  # the forward of a module around them does not show which parts it reaches
     last = max(step.applied, key=lambda e: e.seq)
     for other in view.ledgers:
-        if other is ledger:
-            continue
+        if other is ledger or owned & _with_outer(view, other):
+            continue  # both own parts of one module: its forward does not show which parts a loss reaches
+        theirs = _owned(view, other)
         for taken in other.steps:
             mine = {e.seq for e in taken.applied}
             for entry in step.applied:
+                if not theirs & reached_by.get(entry.seq, frozenset()):
+                    continue
                 if entry.seq in mine and entry.span != last.span and entry.seq < taken.seq < last.seq:
                     reached = any(e.seq == last.seq for s in other.steps for e in s.applied)
                     if not reached and _forward_between(view, taken, last):
                         return entry, other.name
     return None
+
+
+def _owned(view: View, ledger: OptimizerLedger) -> frozenset[int]:
+    """The modules whose parameters an optimizer holds."""
+    return frozenset(getattr(view.run.optimizers.get(ledger.name), "modules", frozenset()))
+
+
+def _with_outer(view: View, ledger: OptimizerLedger) -> frozenset[int]:
+    """The modules an optimizer owns, and those that hold them as attributes."""
+    found = _owned(view, ledger)
+    while True:
+        outer = {
+            ident
+            for ident, module in view.run.modules.items()
+            if any(found & part.modules for part in module.attrs.values() if isinstance(part, Module))
+        }
+        if outer <= found:
+            return found
+        found |= outer
 
 
 def _forward_between(view: View, taken: Step, last: Entry) -> bool:
