@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -247,18 +248,19 @@ def _diagnostic(finding: Finding, configuration: str | None, source: Source, ana
         run = _run_of(analysis, finding)
         if run is not None:
             expected = View(run, analysis.static, analysis.program).expected(finding.step, finding.window)
+    message = spelled(finding.message)
     related: dict[Span, Related] = {}
-    for span, message in finding.related:
+    for span, note in finding.related:
         if span == finding.span:
             continue
         path, own = analysis.project.where(span) if analysis.project is not None else (None, span)
         here, _ = analysis.project.where(finding.span) if analysis.project is not None else (None, span)
-        related.setdefault(span, Related(own, message, None if path == here else _shown(path, source) if path else source.filename))
+        related.setdefault(span, Related(own, spelled(note), None if path == here else _shown(path, source) if path else source.filename))
     return Diagnostic(
         finding.code,
         rule.name,
         rule.severity,
-        finding.message,
+        message,
         source.filename,
         finding.span,
         applied or None,
@@ -267,6 +269,12 @@ def _diagnostic(finding: Finding, configuration: str | None, source: Source, ana
         finding.assumptions,
         configuration,
     )
+
+
+def spelled(message: str) -> str:
+    """A message without the run's own names for things that the code does not name."""
+    message = re.sub(r"#\d+'*\.", "self.", message)
+    return re.sub(r"`#\d+'*`", "the optimizer", re.sub(r"(`[\w.]+)'+`", r"\1`", message))
 
 
 def _run_of(analysis: Analysis, finding: Finding) -> RunResult | None:

@@ -88,7 +88,9 @@ def _last_of(view: View, step: Step, ends: list[Event]) -> bool:
     micro = view.micro(window[-1]) if window else None
     if micro is None:
         return False
-    return any(e.data["serial"] == micro.serial and micro.iteration == e.data["iterations"] - 1 for e in ends)
+    if not any(e.data["serial"] == micro.serial for e in ends):
+        return False
+    return micro.iteration == max(m.iteration for m in view.run.micros.values() if m.serial == micro.serial)
 
 
 def _never(view: View) -> Iterator[Finding]:

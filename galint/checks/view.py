@@ -118,7 +118,7 @@ class View:
         if not numbers:
             return self._inert_cadence(ledger)
         mark = numbers.most_common(1)[0][0]
-        label = mark[0].lstrip("≥")
+        label = self.run.facts.get("spelling", {}).get(mark[0].lstrip("≥"), mark[0].lstrip("≥"))
         return Cadence(mark[1], label, guards[mark], mark[0].startswith("≥") and label.isdigit())
 
     def _asked_per_micro(self, guard: Guard) -> bool:

@@ -351,6 +351,8 @@ class Evaluate(Machine):
                     moduli = left.moduli + right.moduli
                     if op == "%" and isinstance(right.value, int):
                         label = right.text or (next(iter(sorted(right.keys))) if right.keys else str(right.value))
+                        if right_node is not None and right.keys:
+                            self.spell(label, right_node)
                         moduli = (*moduli, (label, int(right.value)))
                     keys = left.keys | right.keys
                     text = self._op_text(op, left, right, node)
@@ -627,7 +629,7 @@ class Evaluate(Machine):
                 moduli = left.moduli + right.moduli
                 if left.is_number and right.is_number and self._is_counterlike(op, left, right):
                     if isinstance(right.value, int) and not left.moduli:
-                        moduli = (*moduli, self._bound(right))
+                        moduli = (*moduli, self._bound(right, right_node))
                 return Lit(outcome, left.keys | right.keys, moduli[-4:], max(left.born, right.born))
         out = Opaque(f"{_spell(left)} {op} {_spell(right)}", data=self.is_data(left) or self.is_data(right))
         if out.path.count("#"):
@@ -636,10 +638,18 @@ class Evaluate(Machine):
         out.role = "condition"
         return out
 
-    def _bound(self, right: Lit) -> tuple[str, int]:
+    def spell(self, label: str, node: p.Expr) -> None:
+        """Remember how the code itself spells a setting, for messages."""
+        text = p.text(node)
+        if len(text) <= 60:
+            self.result.facts.setdefault("spelling", {}).setdefault(label, text)
+
+    def _bound(self, right: Lit, right_node: p.Expr | None = None) -> tuple[str, int]:
         """What a counter is compared with: the setting in it (`N` in `N - 1`), else the number itself."""
         if len(right.keys) == 1:
             key = min(right.keys)
+            if right_node is not None and not isinstance(right_node, p.BinOp):
+                self.spell(key, right_node)
             number = self.result.known.get(key, self.settings.get(key))
             if isinstance(number, int) and not isinstance(number, bool) and abs(number - int(right.value)) <= 1:
                 return f"≥{key}", number

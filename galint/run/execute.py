@@ -651,6 +651,9 @@ class Execute(Evaluate):
         loop = self._enter(stmt)
         tags = self.static.body_tags(stmt.body)
         limit = {"idle": 4, "other": 8, "epochs": 2}.get(role, 400)
+        drives = frame.yields is not None  # a generator's loop lasts as long as the loop that it drives
+        if drives:
+            limit = 4000
         quiet = 0
         try:
             while True:
@@ -675,7 +678,7 @@ class Execute(Evaluate):
                 if signal is not None and signal is not CONTINUE:
                     return signal
                 quiet = quiet + 1 if len(self.result.backwards) == before else 0
-                if loop.iteration + 1 >= limit or quiet > 12:
+                if loop.iteration + 1 >= limit or (quiet > 12 and not drives):
                     return None
         finally:
             self.loops.pop()
