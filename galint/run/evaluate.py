@@ -383,8 +383,11 @@ class Evaluate(Machine):
         out = Opaque(self.path_of(left, op, right), data=data, born=born)
         if len(out.path) > 120:
             out.path = p.text(node) if isinstance(node, p.Expr) and len(p.text(node)) < 120 else f"#{self.tick()}"
-        if isinstance(left, Lit | Opaque) and isinstance(right, Lit | Opaque):
+        out.depth = 1 + max(getattr(left, "depth", 0), getattr(right, "depth", 0))
+        if isinstance(left, Lit | Opaque) and isinstance(right, Lit | Opaque) and out.depth <= _DEEPEST:
             out.deferred = (op, left, right)
+        elif out.depth > _DEEPEST:
+            out.depth = 0
         out.modules = self.modules_in(left) | self.modules_in(right)
         return out
 
@@ -965,6 +968,7 @@ def _compare(op: str, a: Any, b: Any) -> bool | None:
 
 _SCALE_NAME = re.compile(r"scale|factor|norm|ratio|frac|inv|accum|div|num|count|size|len", re.I)
 _SAMPLES = re.compile(r"^[^/]*(\.shape\b|\.size\(|^len\(|\bbs\b|batch_?size)[^/]*$", re.I)
+_DEEPEST = 24
 _RANK_NAME = re.compile(r"rank$", re.I)
 _ONE_RANK = re.compile(r"(^|_)(local_rank|rank|world_?size|n_?gpus?|num_gpus|nproc\w*|num_processes|gpus)$", re.I)
 _SIZE = re.compile(r"micro_?(batch)?_?(size)?$|micro_?bs$", re.I)

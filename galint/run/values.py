@@ -63,7 +63,7 @@ class Opaque(Value):
     `deferred` is arithmetic over unresolved settings: (operator, left, right).
     """
 
-    __slots__ = ("attrs", "born", "data", "deferred", "elements", "items", "kind", "length", "modules", "path", "role")
+    __slots__ = ("attrs", "born", "data", "deferred", "depth", "elements", "items", "kind", "length", "modules", "path", "role")
 
     def __init__(
         self,
@@ -84,6 +84,8 @@ class Opaque(Value):
         self.attrs: dict[str, Value] = {}
         self.items: dict[Any, Value] = {}
         self.deferred: tuple[str, Value, Value] | None = None
+        self.depth = 0
+        """How many operations `deferred` is deep."""
         self.length: Value | None = None
         self.elements: list[Value] | None = None
 
