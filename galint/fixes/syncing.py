@@ -87,15 +87,17 @@ def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = 
             last = s.outline.in_body(other, s.outline.seats[rows[0]].body)
             if last is not None and last.span > rows[1].span:
                 rows = rows[0], last
-        model = _model(s, forward, rows[0])
+        wrapped = {str(getattr(s.view.run.modules.get(int(i)), "path", "")) for i, _ in fact.facts.synced}
+        model = _model(s, forward, rows[0], wrapped)
         if model is None:
             continue
         optional = _optional(s, model, rows[0])
+        outer = _outer(s, rows[0])
         for condition, rename in _boundaries(s, rows[0]):
             for positive in (True, False):
                 editor = s.editor()
                 try:
-                    _write(s, editor, rows, model, optional, condition, positive)
+                    _write(s, editor, rows, model, optional, condition, positive, outer)
                     if rename is not None:
                         editor.replace(rename[0].span, rename[1])
                     if strip is not None:
@@ -106,8 +108,12 @@ def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = 
                 yield s.done(editor, f"run all but the window's last micro-batch under `{model}.no_sync()`", safety)
 
 
-def _model(s: Situation, forward: p.Call, at: p.Stmt) -> str | None:
+def _model(s: Situation, forward: p.Call, at: p.Stmt, paths: set[str]) -> str | None:
+    """The wrapped module as text: what is called, or the argument of a function that calls it."""
     func = forward.func
+    names_of = {path.rpartition(".")[2] for path in paths}
+    if terminal(func) not in names_of | {"forward"}:
+        func = next((a.value for a in forward.args if terminal(a.value) in names_of), func)
     if isinstance(func, p.Attr) and func.name == "forward":
         func = func.value
     names = [n.id for n in s.outline.walk(func) if isinstance(n, p.Name)]
@@ -179,6 +185,19 @@ def _boundaries(s: Situation, at: p.Stmt) -> Iterator[tuple[p.Expr | str, tuple[
             yield f"{index.id} == len({s.text(data)}) - 1", None
 
 
+def _outer(s: Situation, at: p.Stmt) -> str | None:
+    """`N > 1`, where the guard is only asked under it: with N = 0 the remainder would raise."""
+    around = {id(n) for n in s.outline.above(at)}
+    number = p.text(s.number)
+    for test in s.guard_tests[:1]:
+        for node in s.outline.above(test):
+            if not isinstance(node, p.If) or id(node) in around or node.test is test:
+                continue
+            if any(isinstance(n, p.Expr) and p.text(n) == number for n in s.outline.walk(node.test)):
+                return s.text(node.test)
+    return None
+
+
 def _bound(s: Situation, test: p.Expr, at: p.Stmt) -> bool:
     """Whether every name of a condition has its value before the statement runs."""
     function = s.outline.function(at)
@@ -223,18 +242,23 @@ def _write(
     optional: str | None,
     condition: p.Expr | str,
     positive: bool,
+    outer: str | None,
 ) -> None:
     """Wrap the rows; `positive` says that the condition is true on the last micro-batch."""
     last = _said(s, condition, positive)
     null = nullcontext(editor)
     indent = len(s.lines.indent(rows[0].span.row))
-    if optional is not None:
+    if optional is not None or outer is not None:
+        first = " and ".join([*([f"isinstance({model}, {optional})"] if optional else []), *([outer] if outer else [])])
         hold = fresh(s.outline, "hold", "hold_sync")
         negative = _said(s, condition, not positive, operand=True)
-        said = [f"{hold} = isinstance({model}, {optional}) and {negative}"]
+        said = [f"{hold} = {first} and {negative}"]
         if indent + len(said[0]) > _WIDTH:
             name = fresh(s.outline, "boundary", "is_boundary")
-            said = [f"{name} = {last}", f"{hold} = isinstance({model}, {optional}) and not {name}"]
+            said = [f"{name} = {last}", f"{hold} = {first} and not {name}"]
+            if outer is not None and optional is not None:
+                inside = fresh(s.outline, "inside_window", "mid_window")
+                said = [f"{inside} = {outer} and {negative}", f"{hold} = isinstance({model}, {optional}) and {inside}"]
         editor.insert_before(rows[0], said)
         editor.wrap(*rows, f"with {model}.no_sync() if {hold} else {null}():")
         return
