@@ -88,6 +88,10 @@ def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = 
             if last is not None and last.span > rows[1].span:
                 rows = rows[0], last
         wrapped = {str(getattr(s.view.run.modules.get(int(i)), "path", "")) for i, _ in fact.facts.synced}
+        made = {getattr(s.view.run.modules.get(int(i)), "made", None) for i, _ in fact.facts.synced}
+        for stmt in s.outline.seats:
+            if isinstance(stmt, p.Assign) and stmt.value.span in made:
+                wrapped |= {p.text(target) for target in stmt.targets}
         model = _model(s, forward, rows[0], wrapped)
         if model is None:
             continue
