@@ -8,6 +8,7 @@ from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import Cadence, View
+from galint.checks.windows import program_nodes
 from galint.ledger import OptimizerLedger, Step
 from galint.run.facts import Event
 from galint.run.static import terminal
@@ -26,7 +27,7 @@ def check(view: View) -> Iterator[Finding]:
         cadence = view.cadence(ledger)
         if cadence is None or cadence.guard is None or cadence.n < 2 or not view.lone(ledger):
             continue
-        if not _gates(view, ledger, cadence) or _start_unknown(cadence):
+        if not _gates(view, ledger, cadence) or _start_unknown(cadence) or _drawn(view, cadence.guard.keys):
             continue
         steps = _judged(view, view.steps(ledger), cadence.n)
         lengths = [len(view.window(s)) for s in steps]
@@ -61,6 +62,20 @@ def _gates(view: View, ledger: OptimizerLedger, cadence: Cadence) -> bool:
 
 def _start_unknown(cadence: Cadence) -> bool:
     return cadence.guard is not None and any(k.endswith("@start") for k in cadence.guard.keys)
+
+
+def _drawn(view: View, keys: frozenset[str]) -> bool:
+    """True when a guard's number is drawn by a loop from something that galint cannot see into: it may be anything."""
+    names = {n.id for loop in program_nodes(view) if isinstance(loop, p.For) for n in _target_names(loop.target)}
+    return bool(keys & names)
+
+
+def _target_names(target: p.Expr) -> Iterator[p.Name]:
+    if isinstance(target, p.Name):
+        yield target
+    elif isinstance(target, p.Sequence):
+        for item in target.elts:
+            yield from _target_names(item)
 
 
 def _judged(view: View, steps: list[Step], n: int) -> list[Step]:
@@ -105,7 +120,7 @@ def _never(view: View) -> Iterator[Finding]:
         exact = [(k, v) for k, v in events[0].data["moduli"] if v > 1 and not k.startswith("≥")]
         if not exact or any(e.data["taken"] for e in events) or len(events) < 2 * exact[0][1]:
             continue
-        if any(k.endswith("@start") for e in events for k in e.data["keys"]):
+        if any(k.endswith("@start") for e in events for k in e.data["keys"]) or _drawn(view, events[0].data["keys"]):
             continue
         label, n = exact[0]
         named = label if label.isdigit() else f"`{label}` = {n}"
@@ -130,10 +145,19 @@ def _short_inner_loops(view: View) -> Iterator[Finding]:
             if not isinstance(node, p.For) or not isinstance(node.iter, p.Call) or len(node.iter.args) != 2:
                 continue
             first = node.iter.args[0].value
-            if terminal(node.iter.func) not in {"range", "trange"} or not isinstance(first, p.Const) or first.value != 1:
+            if (
+                terminal(node.iter.func) not in {"range", "trange"}
+                or not isinstance(first, p.Const)
+                or first.value != 1
+            ):
                 continue
             weights = {view.coefficient(e).value for e in step.applied}
-            if len(weights) != 1 or next(iter(weights)) * (len(window) + 1) != 1 or node.span in seen or len(window) < 2:
+            if (
+                len(weights) != 1
+                or next(iter(weights)) * (len(window) + 1) != 1
+                or node.span in seen
+                or len(window) < 2
+            ):
                 continue
             seen.add(node.span)
             n = len(window) + 1
@@ -162,12 +186,18 @@ def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list
     firsts = [x for k, x in enumerate(lengths) if k in epochs]
     if rest and all(x == n for x in rest) and firsts:
         wrong = [x for x in firsts if x != n]
-        every = "the first window" if len(firsts) == 1 or firsts[1:] == [n] * (len(firsts) - 1) else "the first window of each epoch"
+        every = (
+            "the first window"
+            if len(firsts) == 1 or firsts[1:] == [n] * (len(firsts) - 1)
+            else "the first window of each epoch"
+        )
         return f"{every} has {_plural(wrong[0])} instead of {named}: the guard is off by {_off(wrong[0], n)}"
     if len(set(lengths)) == 1:
         return f"every window has {_plural(lengths[0])} instead of {named}"
     if len(lengths) > 2 and len(set(lengths[1:])) == 1 and lengths[1] != n:
         return f"windows have {_plural(lengths[1])} instead of {named} (the first has {lengths[0]})"
+    if all(x == n for x in lengths[:6]):
+        return None  # a guard that is wrong shows it in the first windows
     shown = ", ".join(map(str, lengths[:6]))
     return f"windows have {shown} micro-batches instead of {named} each"
 
