@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.config import Config
 from galint.diagnostic import Diagnostic, NotUnderstood, Related, Report
-from galint.errors import ParseError, SourceError
+from galint.errors import ParseError, SourceError, TooComplex
 from galint.explain import LoopView, at_line, views
 from galint.registry import RULES
 from galint.run.explore import EntryRuns, Exploration, Explorer
@@ -50,27 +50,11 @@ class BackwardSite:
     holder: Span
 
 
-class _Flat(Static):
-    """Remembers the nodes below each compound statement: checks walk the whole program many times."""
-
-    _COMPOUND = (p.FunctionDef, p.ClassDef, p.For, p.While, p.If, p.With, p.Try)
-
-    def walk(self, node: p.Node) -> Iterator[p.Node]:
-        """`node` and everything below it, nested functions included."""
-        if not isinstance(node, self._COMPOUND):
-            return super().walk(node)
-        flat: dict[p.Node, list[p.Node]] = self.__dict__.setdefault("_flat", {})
-        known = flat.get(node)
-        if known is None:
-            known = flat[node] = list(super().walk(node))
-        return iter(known)
-
-
 def analyse(program: p.Program, config: Config, root: Path | None = None, path: Path | None = None) -> Analysis | None:
     """Run a program's loops on paper; None when it trains nothing."""
     project = _project(program, root, path)
     bodies = [program.body, *(unit.program.body for unit in project.order)] if project is not None else [program.body]
-    static = _Flat(bodies)
+    static = Static(bodies)
     sites = backward_sites(program, static)
     if not sites and not any(BACKWARD in static.tags(s) for s in program.body):
         return Analysis(program, static, Exploration(static), [], project) if project is not None else None
@@ -129,6 +113,10 @@ def _linted(
     selected = config.codes_for(source.path)
     try:
         program = parser(source.text)
+    except TooComplex as error:
+        span = Span(error.row, error.column - 1, error.row, error.column)
+        report.loops, report.not_understood = 1, [NotUnderstood(source.filename, span, error.message)]
+        return report, None
     except ParseError as error:
         if "GA000" in selected:
             span = Span(error.row, max(error.column - 1, 0), error.row, error.column)
@@ -255,7 +243,10 @@ def _diagnostic(finding: Finding, configuration: str | None, source: Source, ana
             continue
         path, own = analysis.project.where(span) if analysis.project is not None else (None, span)
         here, _ = analysis.project.where(finding.span) if analysis.project is not None else (None, span)
-        related.setdefault(span, Related(own, spelled(note), None if path == here else _shown(path, source) if path else source.filename))
+        related.setdefault(
+            span,
+            Related(own, spelled(note), None if path == here else _shown(path, source) if path else source.filename),
+        )
     return Diagnostic(
         finding.code,
         rule.name,
@@ -279,7 +270,13 @@ def spelled(message: str) -> str:
 
 def _run_of(analysis: Analysis, finding: Finding) -> RunResult | None:
     for entry in analysis.exploration.entries:
-        for run in (entry.base, entry.tail, entry.other, entry.other_tail, *(r for _, r in (*entry.flips, *entry.rares))):
+        for run in (
+            entry.base,
+            entry.tail,
+            entry.other,
+            entry.other_tail,
+            *(r for _, r in (*entry.flips, *entry.rares)),
+        ):
             for ledger in run.ledgers.values():
                 if any(s is finding.step for s in ledger.steps):
                     return run
@@ -300,8 +297,16 @@ def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:
             holder = node.span
         elif isinstance(node, p.For | p.While):
             holder = node.span
-        if isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name in {"backward", "manual_backward"}:
-            own = isinstance(node.func.value, p.Name) and node.func.value.id == "self" and node.func.name in static.functions
+        if (
+            isinstance(node, p.Call)
+            and isinstance(node.func, p.Attr)
+            and node.func.name in {"backward", "manual_backward"}
+        ):
+            own = (
+                isinstance(node.func.value, p.Name)
+                and node.func.value.id == "self"
+                and node.func.name in static.functions
+            )
             if not own and terminal(node.func.value) not in {"ctx", "super", "Function"}:
                 out.append(BackwardSite(node.span, holder))
         from galint.run.static import children
@@ -353,7 +358,13 @@ def _count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
     wiped = {m.span for run in _runs(analysis) for ledger in run.ledgers.values() for m, _ in ledger.lost} | {
         e.span for run in _runs(analysis) for ledger in run.ledgers.values() for s in ledger.steps for e, _ in s.lost
     }
-    stuck = {f.span for e in analysis.exploration.entries for c in CHECKS if c.code == "GA401" for f in _run(analysis, e.base, c)}
+    stuck = {
+        f.span
+        for e in analysis.exploration.entries
+        for c in CHECKS
+        if c.code == "GA401"
+        for f in _run(analysis, e.base, c)
+    }
     missed: dict[Span, str] = {}
     escapes = [e for run in _runs(analysis) for e in run.escapes]
     stopped = {run.stopped for run in _runs(analysis) if run.stopped}

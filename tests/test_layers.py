@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("run",),
     ("semantics",),
     ("run.calls",),
-    ("run.explore",),
+    ("run.project", "run.explore"),
     ("checks",),
     ("explain",),
     ("engine",),

@@ -70,11 +70,17 @@ def _handled(view: View) -> bool:
                     name = terminal(node.func)
                     if name == "isinstance" and len(node.args) == 2 and "BatchNorm" in p.text(node.args[1].value):
                         return True
-                    if re.search(r"freeze_?bn|freeze_?batch_?norm|frozen_?batch|convert_\w*group_?norm|replace_\w*b(atch_?)?n", name, re.I):
+                    if re.search(
+                        r"freeze_?bn|freeze_?batch_?norm|frozen_?batch|convert_\w*group_?norm|replace_\w*b(atch_?)?n",
+                        name,
+                        re.I,
+                    ):
                         return True
                 elif isinstance(node, p.Compare) and "BatchNorm" in p.text(node) and "__name__" in p.text(node):
                     return True
-    return any(isinstance(m, Module) and not m.training and m.ident in _trained(view) for m in view.run.modules.values())
+    return any(
+        isinstance(m, Module) and not m.training and m.ident in _trained(view) for m in view.run.modules.values()
+    )
 
 
 def _trained(view: View) -> frozenset[int]:
@@ -145,9 +151,18 @@ def _in_code(view: View, roots: list[p.Node]) -> set[tuple[Span, str]]:
         for node in view.static.walk(root):
             if isinstance(node, p.Call) and _NORM.match(terminal(node.func)):
                 found.add((node.span, p.text(node.func)))
-            elif isinstance(node, p.Call) and terminal(node.func) == "partial" and node.args and _NORM.match(terminal(node.args[0].value)):
+            elif (
+                isinstance(node, p.Call)
+                and terminal(node.func) == "partial"
+                and node.args
+                and _NORM.match(terminal(node.args[0].value))
+            ):
                 found.add((node.span, p.text(node.args[0].value)))
-            elif isinstance(node, p.Assign) and isinstance(node.value, p.Name | p.Attr) and _NORM.match(terminal(node.value)):
+            elif (
+                isinstance(node, p.Assign)
+                and isinstance(node.value, p.Name | p.Attr)
+                and _NORM.match(terminal(node.value))
+            ):
                 found.add((node.span, p.text(node.value)))
             elif isinstance(node, p.Name):
                 work += named.get(node.id, [])

@@ -31,6 +31,8 @@ def check(view: View) -> Iterator[Finding]:
             "all-reduce a window gives the same gradient",
             step=window.step,
             window=window.total,
-            related=((window.made, "wrapped here"), *view.places(window.step)) if window.made else view.places(window.step),
+            related=((window.made, "wrapped here"), *view.places(window.step))
+            if window.made
+            else view.places(window.step),
             applied=None,
         )

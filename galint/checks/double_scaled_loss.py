@@ -86,5 +86,3 @@ def _sure_of(view: View, window: Window, entry: Entry, helper: str) -> bool:
     own = {k for k in entry.facts.keys if view.run.roles.get(k) == "window"}
     symbols = {name for name, _ in entry.coefficient.symbols}
     return bool(own) and not symbols and all(k.endswith("accelerator.gradient_accumulation_steps") for k in own)
-
-

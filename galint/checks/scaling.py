@@ -145,7 +145,7 @@ def _unscaled(
     if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden | facts.keys):
         return False
     optimizer = view.run.optimizers.get(ledger.name)
-    made = getattr(optimizer, "made_keys", frozenset())
+    made: frozenset[str] = getattr(optimizer, "made_keys", frozenset())
     made_text = getattr(optimizer, "made_text", "")
     if any(names_n(view, key, keys) for key in made):
         return False
@@ -157,7 +157,11 @@ def names_n(view: View, key: str, keys: frozenset[str]) -> bool:
     if key in keys:
         return True
     words = set(re.findall(r"[A-Za-z_]\w*", key))
-    return any(set(re.findall(r"[A-Za-z_]\w*", k)) and words >= {re.findall(r"[A-Za-z_]\w*", k)[-1]} for k in keys if re.findall(r"[A-Za-z_]\w*", k))
+    return any(
+        set(re.findall(r"[A-Za-z_]\w*", k)) and words >= {re.findall(r"[A-Za-z_]\w*", k)[-1]}
+        for k in keys
+        if re.findall(r"[A-Za-z_]\w*", k)
+    )
 
 
 def _assumptions(view: View, entry: Entry) -> tuple[str, ...]:
@@ -173,7 +177,8 @@ def late_divisions(view: View) -> dict[Span, tuple[Span, str]]:
     values = {c.n for ledger in view.ledgers if (c := view.cadence(ledger)) is not None}
     last: Span | None = None
     for seq, kind, item in sorted(
-        [(b.seq, "b", b) for b in view.run.backwards] + [(e.seq, "e", e) for e in view.run.events if e.kind == "late_scale"],  # type: ignore[list-item]
+        [(b.seq, "b", b) for b in view.run.backwards]
+        + [(e.seq, "e", e) for e in view.run.events if e.kind == "late_scale"],
         key=lambda t: t[0],
     ):
         _ = seq

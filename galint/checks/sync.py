@@ -48,10 +48,7 @@ def _of_step(view: View, step: Step, total: list[int]) -> Iterator[SyncWindow]:
         if wrap not in {"ddp", "fsdp", "apex-ddp"}:
             continue
         on = [e for e in entries if dict(e.facts.synced).get(ident)]
-        if not on:
-            on_first = entries[0]
-        else:
-            on_first = on[0]
+        on_first = entries[0] if not on else on[0]
         micros = {e.micro for e in on}
         last = entries[-1]
         yield SyncWindow(

@@ -47,7 +47,11 @@ class View:
     @cached_property
     def known(self) -> dict[str, Fraction]:
         """Settings whose number the run fixed."""
-        return {k: Fraction(v) for k, v in self.run.known.items() if isinstance(v, int | Fraction) and not isinstance(v, bool)}
+        return {
+            k: Fraction(v)
+            for k, v in self.run.known.items()
+            if isinstance(v, int | Fraction) and not isinstance(v, bool)
+        }
 
     def coefficient(self, entry: Entry) -> Coefficient:
         """An entry's coefficient with everything known put in."""
@@ -65,7 +69,9 @@ class View:
         """True when no other optimizer could own the gradients, or the code shows who owns them."""
         if len(self.ledgers) <= 1:
             return True
-        return all(e.sure for s in ledger.steps for e in s.applied) and all(e.sure for s in ledger.steps for e, _ in s.lost)
+        return all(e.sure for s in ledger.steps for e in s.applied) and all(
+            e.sure for s in ledger.steps for e, _ in s.lost
+        )
 
     def window(self, step: Step) -> list[int]:
         """The micro-batches of a step's window, without those that were dropped after their loop had ended."""

@@ -43,7 +43,9 @@ _DEPTH = 40
 _WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
 _STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|take_step|apply_gradients)$")
 _FETCH = re.compile(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
-_BENIGN = re.compile(r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I)
+_BENIGN = re.compile(
+    r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I
+)
 _UPDATE_EFFECT = re.compile(r"update|step$|ema|.*_ema$")
 _AVERAGE = re.compile(
     r"(^|_)(ema|swa)(_|$)|^(model)?ema|ema(model)?$|average[rd]?_?(model|weights)|(model|weight)s?_?averag", re.I
@@ -166,7 +168,9 @@ class Calls(Execute):
                     return result
             return self.unknown_call(site, callee.name)
         if isinstance(callee, Bound):
-            return self._named(Site(callee.name, args, kwargs, node, frame, callee.receiver, star), kind_of(callee.receiver))
+            return self._named(
+                Site(callee.name, args, kwargs, node, frame, callee.receiver, star), kind_of(callee.receiver)
+            )
         if isinstance(callee, Module):
             return self._named(Site("forward", args, kwargs, node, frame, callee, star), "module")
         if isinstance(callee, Instance):
@@ -330,7 +334,11 @@ class Calls(Execute):
                 continue
             seen.add(id(top))
             for member in top.members.values():
-                if isinstance(member, Function) and isinstance(member.node, p.FunctionDef) and member.node.name != "forward":
+                if (
+                    isinstance(member, Function)
+                    and isinstance(member.node, p.FunctionDef)
+                    and member.node.name != "forward"
+                ):
                     tags |= self.static.tags(member.node)
             work += [b for b in top.bases if isinstance(b, Class)]
         return bool(tags & {BACKWARD, STEP})
@@ -358,7 +366,9 @@ class Calls(Execute):
         for base in cls.bases:
             name = base.name if isinstance(base, External) else base.node.name if isinstance(base, Class) else ""
             last = name.split(".")[-1]
-            if last == "Optimizer" or (name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name):
+            if last == "Optimizer" or (
+                name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name
+            ):
                 return "optimizer"
             if last in {"Dataset", "IterableDataset", "DataLoader", "Sampler", "BatchSampler", "TensorDataset"}:
                 return "dataset"
@@ -371,7 +381,10 @@ class Calls(Execute):
     def _fields(self, cls: Class) -> list[tuple[str, Value | None]] | None:
         """The fields of a dataclass or named tuple, in order; None for other classes."""
         decorated = any(terminal(d) in {"dataclass", "define", "frozen", "attrs", "s"} for d in cls.node.decorators)
-        tuple_like = any(isinstance(b, External) and b.name.split(".")[-1] in {"NamedTuple", "BaseModel", "TypedDict"} for b in cls.bases)
+        tuple_like = any(
+            isinstance(b, External) and b.name.split(".")[-1] in {"NamedTuple", "BaseModel", "TypedDict"}
+            for b in cls.bases
+        )
         inherited = [b for b in cls.bases if isinstance(b, Class)]
         below = [f for b in inherited for f in (self._fields(b) or [])]
         if not (decorated or tuple_like or below):
@@ -384,7 +397,9 @@ class Calls(Execute):
                 out.append((name, cls.members.get(name) if stmt.value is not None else None))
         return out
 
-    def _fill(self, instance: Instance, fields: list[tuple[str, Value | None]], args: list[Value], kwargs: dict[str, Value]) -> None:
+    def _fill(
+        self, instance: Instance, fields: list[tuple[str, Value | None]], args: list[Value], kwargs: dict[str, Value]
+    ) -> None:
         given = dict(zip([name for name, _ in fields], args, strict=False)) | kwargs
         cls = instance.cls.node.name
         for name, default in fields:
@@ -416,14 +431,27 @@ class Calls(Execute):
         hidden = self._settings(values)
         receiver = site.receiver
         fed = [v for v in values if isinstance(v, Module)]
-        if fed and not isinstance(receiver, Module | Optimizer) and (tensors or any(self.is_data(v) for v in values)) and not _BENIGN.search(last):
+        if (
+            fed
+            and not isinstance(receiver, Module | Optimizer)
+            and (tensors or any(self.is_data(v) for v in values))
+            and not _BENIGN.search(last)
+        ):
             meaning = method_meaning("module", "forward")  # a helper that runs the model it is given
-            result = meaning(self, Site("forward", values, {}, site.node, site.frame, fed[0], site.star)) if meaning else None
+            result = (
+                meaning(self, Site("forward", values, {}, site.node, site.frame, fed[0], site.star))
+                if meaning
+                else None
+            )
             if result is not None:
                 return result
         if tensors:
             live = [t for t in tensors if t.grad]
-            if len(live) == 1 and len(tensors) == 1 and any(t.coefficient.value != 1 or t.coefficient.symbols for t in live[0].terms):
+            if (
+                len(live) == 1
+                and len(tensors) == 1
+                and any(t.coefficient.value != 1 or t.coefficient.symbols for t in live[0].terms)
+            ):
                 out = live[0].copy()
                 out.hidden |= hidden
                 return out
@@ -440,7 +468,13 @@ class Calls(Execute):
         path = p.text(site.node)
         if len(path) > 100:
             path = f"{name}(…)"
-        if not data and self.loops and not values and not isinstance(receiver, Module | Optimizer) and not last.startswith(("is_", "get_world", "get_rank")):
+        if (
+            not data
+            and self.loops
+            and not values
+            and not isinstance(receiver, Module | Optimizer)
+            and not last.startswith(("is_", "get_world", "get_rank"))
+        ):
             loops_data = not isinstance(receiver, Opaque) or receiver.kind == "loader" or bool(_FETCH.search(last))
             if loops_data and last not in {"time", "perf_counter", "get_last_lr", "now", "is_available"}:
                 return Opaque(path, data=True, born=self.token(), modules=modules)
@@ -448,19 +482,25 @@ class Calls(Execute):
         if "optim" in last.lower() and modules and "scheduler" not in last.lower():
             optimizer = self.make_optimizer(f"#{self.tick()}", modules)
             return optimizer
-        out = Opaque(path, kind, data=data, born=max([self.token(), *map(self.born_of, values)]) if data else self.token(), modules=modules)
+        opaque = Opaque(
+            path,
+            kind,
+            data=data,
+            born=max([self.token(), *map(self.born_of, values)]) if data else self.token(),
+            modules=modules,
+        )
         lazy = next((v for v in values if isinstance(v, Range | Iterable | Iterator | GeneratorCall)), None)
         if lazy is not None and not data and _WRAPS.search(last):
             return lazy
         loader = next((v for v in values if isinstance(v, Opaque) and v.kind == "loader"), None)
         if loader is not None:
-            out.kind, out.length = "loader", length_of(self, loader)
-            out.modules = frozenset()
+            opaque.kind, opaque.length = "loader", length_of(self, loader)
+            opaque.modules = frozenset()
         wrapped = [v for v in values if isinstance(v, Module)]
         if len(wrapped) == 1 and len(values) <= 3 and not data and last not in {"len", "isinstance", "type", "print"}:
             if last.lower() in {"ema", "modelema", "ema_model"} or "ema" in last.lower() or "copy" in last.lower():
-                out.modules = frozenset()
-        return out
+                opaque.modules = frozenset()
+        return opaque
 
     def _settings(self, values: list[Value]) -> frozenset[str]:
         """Spellings of the settings handed to a call."""
@@ -468,7 +508,12 @@ class Calls(Execute):
         for value in values:
             if isinstance(value, Lit):
                 out |= value.keys
-            elif isinstance(value, Opaque) and not value.data and not isinstance(value, Module | Optimizer) and not value.kind:
+            elif (
+                isinstance(value, Opaque)
+                and not value.data
+                and not isinstance(value, Module | Optimizer)
+                and not value.kind
+            ):
                 out.add(value.path)
         return frozenset(out)
 

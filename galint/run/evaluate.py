@@ -39,10 +39,73 @@ from galint.run.values import (
 )
 
 BUILTINS = frozenset(
-    "abs all any bool dict divmod enumerate filter float frozenset getattr hasattr id int isinstance issubclass iter len list map max min "
-    "next object open print property range repr reversed round set setattr slice sorted staticmethod classmethod str sum super "
-    "tuple type vars zip callable hash format input eval exec exit quit Exception ValueError RuntimeError StopIteration "
-    "KeyError TypeError NotImplementedError AssertionError KeyboardInterrupt globals locals bytes iter".split()
+    [
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "dict",
+        "divmod",
+        "enumerate",
+        "filter",
+        "float",
+        "frozenset",
+        "getattr",
+        "hasattr",
+        "id",
+        "int",
+        "isinstance",
+        "issubclass",
+        "iter",
+        "len",
+        "list",
+        "map",
+        "max",
+        "min",
+        "next",
+        "object",
+        "open",
+        "print",
+        "property",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "setattr",
+        "slice",
+        "sorted",
+        "staticmethod",
+        "classmethod",
+        "str",
+        "sum",
+        "super",
+        "tuple",
+        "type",
+        "vars",
+        "zip",
+        "callable",
+        "hash",
+        "format",
+        "input",
+        "eval",
+        "exec",
+        "exit",
+        "quit",
+        "Exception",
+        "ValueError",
+        "RuntimeError",
+        "StopIteration",
+        "KeyError",
+        "TypeError",
+        "NotImplementedError",
+        "AssertionError",
+        "KeyboardInterrupt",
+        "globals",
+        "locals",
+        "bytes",
+        "iter",
+    ]
 )
 
 
@@ -222,7 +285,9 @@ class Evaluate(Machine):
             kind = ""
         if name in _GRADIENT_METHODS and kind == "":
             return Bound(value, name)
-        made = self.make_opaque(f"{value.path}.{name}", name if kind else "", data=value.data, born=value.born, kind=kind)
+        made = self.make_opaque(
+            f"{value.path}.{name}", name if kind else "", data=value.data, born=value.born, kind=kind
+        )
         if value.modules and not made.modules:
             made.modules = value.modules
         value.attrs[name] = made
@@ -278,7 +343,9 @@ class Evaluate(Machine):
             return value
         if isinstance(value, Opaque):
             if value.data or value.kind == "loader":
-                return Opaque(f"{value.path}[…]", data=True, born=max([value.born, *(self.born_of(b) for b in bounds if b)]))
+                return Opaque(
+                    f"{value.path}[…]", data=True, born=max([value.born, *(self.born_of(b) for b in bounds if b)])
+                )
             return value
         return Opaque(p.text(node), data=self.is_data(value))
 
@@ -311,12 +378,14 @@ class Evaluate(Machine):
                 defaults = value.items.get("__defaults__")
                 if isinstance(defaults, Mapping) and key in defaults.items:
                     return defaults.items[key]
-                made = self.make_opaque(f"{value.path}[{key!r}]" if name else f"{value.path}[{key}]", name, born=value.born)
+                made = self.make_opaque(
+                    f"{value.path}[{key!r}]" if name else f"{value.path}[{key}]", name, born=value.born
+                )
                 made.modules |= value.modules
                 value.items[key] = made
                 return made
             born = max(value.born, self.born_of(index))
-            if isinstance(index, Lit) and index.born or self.is_data(index):
+            if (isinstance(index, Lit) and index.born) or self.is_data(index):
                 return Opaque(p.text(node), data=True, born=born, modules=value.modules)
             return Opaque(f"{value.path}[…]", data=value.data, born=born, modules=value.modules)
         if isinstance(value, External):
@@ -337,12 +406,18 @@ class Evaluate(Machine):
         if op == "%" and isinstance(right, Opaque) and (isinstance(left, Lit) or not right.data):
             wanted = self.demand(right, "other" if not isinstance(left, Lit) or left.is_number else "", right_node)
             right = wanted or right
-        if op == "//" and type(right) is Opaque and not right.data and not right.kind and isinstance(left, Lit) and left.is_number:
-            if (terminal(right_node) or path_terminal(right.path)) in self.static.window_names:
-                right = self.demand(right, "window", right_node) or right
-        if op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and not left.data:
-            left = self.demand(left, "counter", None) or left
-        elif op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and left.deferred:
+        if (
+            op == "//"
+            and type(right) is Opaque
+            and not right.data
+            and not right.kind
+            and isinstance(left, Lit)
+            and left.is_number
+        ) and (terminal(right_node) or path_terminal(right.path)) in self.static.window_names:
+            right = self.demand(right, "window", right_node) or right
+        if (
+            op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and not left.data
+        ) or (op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and left.deferred):
             left = self.demand(left, "counter", None) or left
         if isinstance(left, Lit) and isinstance(right, Lit):
             if left.is_number and right.is_number:
@@ -444,7 +519,13 @@ class Evaluate(Machine):
             out = tensor.copy()
             out.summed = True  # a mean times the number of samples is a sum
             return self._late(tensor, out)
-        if isinstance(factor, Opaque) and sign > 0 and factor.data and factor.deferred is None and not _SCALE_NAME.search(factor.path):
+        if (
+            isinstance(factor, Opaque)
+            and sign > 0
+            and factor.data
+            and factor.deferred is None
+            and not _SCALE_NAME.search(factor.path)
+        ):
             return self._late(tensor, tensor.copy())  # weights of the samples, not a factor of the whole
         if isinstance(factor, Opaque):
             coefficient = self.symbol(factor)
@@ -517,7 +598,8 @@ class Evaluate(Machine):
             return value.map(lambda c: c.times(-1)) if node.op == "-" else value
         value = self.resolve(value)
         if isinstance(value, Lit) and value.is_number:
-            number = {"-": lambda v: -v, "+": lambda v: +v, "~": lambda v: ~int(v)}[node.op](value.value)
+            held = value.value
+            number = -held if node.op == "-" else ~int(held) if node.op == "~" else held
             return Lit(number, value.keys, value.moduli, value.born, p.text(node) if value.keys else "")
         return Opaque(p.text(node), data=self.is_data(value), born=self.born_of(value))
 
@@ -529,7 +611,9 @@ class Evaluate(Machine):
                 return Lit(not truth, value.keys, value.moduli, value.born)
             return FALSE if truth else TRUE
         path = value.path if isinstance(value, Opaque) else p.text(node)
-        out = Opaque(path[4:] if path.startswith("not ") else f"not {path}", data=self.is_data(value), born=self.born_of(value))
+        out = Opaque(
+            path[4:] if path.startswith("not ") else f"not {path}", data=self.is_data(value), born=self.born_of(value)
+        )
         out.role = "condition"
         return out
 
@@ -542,9 +626,15 @@ class Evaluate(Machine):
             return True if value.elts else None if value.open else False
         if isinstance(value, Mapping):
             return True if value.items else None
-        if isinstance(value, Module | Optimizer | Instance | Function | Class | Bound | Partial | GeneratorCall | Iterator):
+        if isinstance(
+            value, Module | Optimizer | Instance | Function | Class | Bound | Partial | GeneratorCall | Iterator
+        ):
             return True
-        if isinstance(value, Opaque) and value.kind in {"optimizer", "accelerator", "loader", "criterion"} and not value.data:
+        if (
+            isinstance(value, Opaque)
+            and value.kind in {"optimizer", "accelerator", "loader", "criterion"}
+            and not value.data
+        ):
             return True
         if type(value) is Opaque and not value.data and not value.kind and not value.role:
             if path_terminal(value.path) in self.static.window_names and value.deferred is None:
@@ -678,7 +768,12 @@ class Evaluate(Machine):
             return self.demand(value, "limit" if op in {"<", "<=", ">", ">="} else "other", node)
         if guarding:
             return self.demand(value, "counter" if self._counts(value) else "other", node)
-        if op in {"<", "<=", ">", ">=", "==", "!="} and other.born == 0 and not other.keys and isinstance(other.value, int):
+        if (
+            op in {"<", "<=", ">", ">=", "==", "!="}
+            and other.born == 0
+            and not other.keys
+            and isinstance(other.value, int)
+        ):
             return None if value.path not in self.result.known else self.demand(value, "other", node)
         return self.demand(value, "limit" if op in {"<", "<=", ">", ">="} else "other", node)
 
@@ -700,7 +795,9 @@ class Evaluate(Machine):
             self.result.known[leaf.path] = max(1, int(bound.value) // self.scenario.window)
             self.result.roles[leaf.path] = "batch"
 
-    def _demand_both(self, left: Opaque, right: Opaque, left_node: p.Expr, right_node: p.Expr, op: str) -> tuple[Value, Value]:
+    def _demand_both(
+        self, left: Opaque, right: Opaque, left_node: p.Expr, right_node: p.Expr, op: str
+    ) -> tuple[Value, Value]:
         if left.data or right.data or left.kind or right.kind:
             return left, right
         names = self.static.window_names
@@ -742,7 +839,9 @@ class Evaluate(Machine):
             if isinstance(right, Lit) and isinstance(right.value, str) and isinstance(left.value, str):
                 return Lit((left.value in right.value) != negate, left.keys | right.keys)
         path = f"{_spell(left)} in {_spell(right)}"
-        out = Opaque(f"not {path}" if negate else path, role="condition", data=self.is_data(left) or self.is_data(right))
+        out = Opaque(
+            f"not {path}" if negate else path, role="condition", data=self.is_data(left) or self.is_data(right)
+        )
         if isinstance(left, Opaque) and isinstance(right, Seq) and not left.data:
             values = [v.value for v in right.elts if isinstance(v, Lit)]
             if -1 in values and 0 in values:  # the usual spelling of "not distributed, or the main process"
@@ -796,13 +895,13 @@ class Evaluate(Machine):
             left, right = self.static.tags(node.body), self.static.tags(node.orelse)
             key = getattr(test, "path", "") or p.text(node.test)
             data = self.is_data(test)
-            relevant = bool(left | right) and left != right or self._scales(node)
+            relevant = (bool(left | right) and left != right) or self._scales(node)
             default = not data or bool(left)
             if all(isinstance(x, p.Const) and isinstance(x.value, int) for x in (node.body, node.orelse)):
                 default = node.body.value >= node.orelse.value  # type: ignore[attr-defined]
             truth = self.choose(key, default, data=data, relevant=relevant, span=node.span)
         elif _switches(node, truth):
-            return Lit(max(node.body.value, node.orelse.value), frozenset({p.text(node.test)}), text=p.text(node))  # type: ignore[attr-defined, type-var]
+            return Lit(max(node.body.value, node.orelse.value), frozenset({p.text(node.test)}), text=p.text(node))  # type: ignore[attr-defined]
         elif isinstance(test, Lit) and test.moduli:
             chosen = self.eval(node.body if truth else node.orelse, frame)
             if isinstance(chosen, Lit):
@@ -811,7 +910,11 @@ class Evaluate(Machine):
         return self.eval(node.body if truth else node.orelse, frame)
 
     def _scales(self, node: p.IfExp) -> bool:
-        return any(isinstance(n, p.BinOp) and n.op in {"/", "*"} for side in (node.body, node.orelse) for n in self.static.walk(side))
+        return any(
+            isinstance(n, p.BinOp) and n.op in {"/", "*"}
+            for side in (node.body, node.orelse)
+            for n in self.static.walk(side)
+        )
 
     def eval_lambda(self, node: p.Lambda, frame: Frame) -> Value:
         """A lambda keeps its frame."""
@@ -851,11 +954,16 @@ class Evaluate(Machine):
                         return None
                 return level(depth + 1)
 
-            return self.iterate(self.eval(gen.iter, inner if depth else frame), each, node, "comp" if not relevant else "micro")
+            return self.iterate(
+                self.eval(gen.iter, inner if depth else frame), each, node, "comp" if not relevant else "micro"
+            )
 
         level(0)
         if node.kind == "dict":
-            items = {getattr(k, "value", None) if isinstance(k, Lit) else p.text(node.key): v for k, v in zip(keys, out, strict=True)}
+            items = {
+                getattr(k, "value", None) if isinstance(k, Lit) else p.text(node.key): v
+                for k, v in zip(keys, out, strict=True)
+            }
             return Mapping(items)
         return Seq(out, "list" if node.kind != "set" else "set", path=p.text(node))
 
@@ -902,7 +1010,7 @@ def _switches(node: p.IfExp, truth: bool) -> bool:
     sides = (node.body, node.orelse)
     if not all(isinstance(x, p.Const) and isinstance(x.value, int) and not isinstance(x.value, bool) for x in sides):
         return False
-    chosen, other = (sides if truth else sides[::-1])
+    chosen, other = sides if truth else sides[::-1]
     return bool(chosen.value == 1 < other.value)  # type: ignore[attr-defined]
 
 
@@ -941,7 +1049,9 @@ def _samples(value: Opaque) -> bool:
         if isinstance(top, Opaque):
             if top.deferred is not None:
                 stack += top.deferred[1:]
-            elif not (top.path.startswith("len(") or ".size(" in top.path or ".shape" in top.path or "numel" in top.path):
+            elif not (
+                top.path.startswith("len(") or ".size(" in top.path or ".shape" in top.path or "numel" in top.path
+            ):
                 return False
     return True
 
@@ -972,16 +1082,63 @@ _DEEPEST = 24
 _RANK_NAME = re.compile(r"rank$", re.I)
 _ONE_RANK = re.compile(r"(^|_)(local_rank|rank|world_?size|n_?gpus?|num_gpus|nproc\w*|num_processes|gpus)$", re.I)
 _SIZE = re.compile(r"micro_?(batch)?_?(size)?$|micro_?bs$", re.I)
-_ONE_WINDOW = re.compile(r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc|batch_chunk|num_chunks", re.I)
+_ONE_WINDOW = re.compile(
+    r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc|batch_chunk|num_chunks", re.I
+)
 _CONFIG = re.compile(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
 _MODULE_METHODS = frozenset(
-    "parameters named_parameters buffers modules named_modules children state_dict load_state_dict train eval to cuda cpu half "
-    "float double bfloat16 zero_grad no_sync requires_grad_ apply register_buffer forward __call__ named_children "
-    "set_requires_gradient_sync gradient_checkpointing_enable save_pretrained backward step join".split()
+    [
+        "parameters",
+        "named_parameters",
+        "buffers",
+        "modules",
+        "named_modules",
+        "children",
+        "state_dict",
+        "load_state_dict",
+        "train",
+        "eval",
+        "to",
+        "cuda",
+        "cpu",
+        "half",
+        "float",
+        "double",
+        "bfloat16",
+        "zero_grad",
+        "no_sync",
+        "requires_grad_",
+        "apply",
+        "register_buffer",
+        "forward",
+        "__call__",
+        "named_children",
+        "set_requires_gradient_sync",
+        "gradient_checkpointing_enable",
+        "save_pretrained",
+        "backward",
+        "step",
+        "join",
+    ]
 )
 _GRADIENT_METHODS = frozenset(
-    "backward step zero_grad no_sync accumulate no_backward_sync unscale_ scale update clip_grad_norm_ parameters "
-    "named_parameters manual_backward item append".split()
+    [
+        "backward",
+        "step",
+        "zero_grad",
+        "no_sync",
+        "accumulate",
+        "no_backward_sync",
+        "unscale_",
+        "scale",
+        "update",
+        "clip_grad_norm_",
+        "parameters",
+        "named_parameters",
+        "manual_backward",
+        "item",
+        "append",
+    ]
 )
 
 _EVAL: dict[type, Any] = {

@@ -84,7 +84,9 @@ class Execute(Evaluate):
 
     def _paired(self, target: p.Expr, value: p.Expr, frame: Frame) -> bool:
         """`a, b = x, y` with known pairs binds each on its own."""
-        if not (isinstance(target, p.Sequence) and isinstance(value, p.Sequence) and len(target.elts) == len(value.elts)):
+        if not (
+            isinstance(target, p.Sequence) and isinstance(value, p.Sequence) and len(target.elts) == len(value.elts)
+        ):
             return False
         if any(isinstance(e, p.Starred) for e in (*target.elts, *value.elts)):
             return False
@@ -150,7 +152,10 @@ class Execute(Evaluate):
                 value.path = path
             if not value.kind and value.role == "" and value.deferred is None:
                 kind = self.static.kind_of(name)
-                sure = kind in {"module", "optimizer"} and self.static.uses.get(name, set()) & {"parameters", "zero_grad"}
+                sure = kind in {"module", "optimizer"} and self.static.uses.get(name, set()) & {
+                    "parameters",
+                    "zero_grad",
+                }
                 if kind in _RETYPED and (sure or not value.data):
                     made = self.make_opaque(path, name, kind=kind)
                     if isinstance(made, Optimizer):
@@ -160,11 +165,11 @@ class Execute(Evaluate):
                     return made
             if value.path.startswith("#"):
                 value.path = path
-        elif isinstance(value, Instance | Mapping) and value.path.startswith("#"):
-            value.path = path
-        elif isinstance(value, Seq) and not value.path:
-            value.path = path
-        elif isinstance(value, Module | Optimizer) and value.path.startswith("#"):
+        elif (
+            (isinstance(value, Instance | Mapping) and value.path.startswith("#"))
+            or (isinstance(value, Seq) and not value.path)
+            or (isinstance(value, Module | Optimizer) and value.path.startswith("#"))
+        ):
             value.path = path
         return value
 
@@ -180,7 +185,7 @@ class Execute(Evaluate):
                 self.clear(None, receiver.modules, target.span, f"{p.text(target)} = None")
             elif isinstance(value, Opaque) and value.role == "grad":
                 pass
-            elif isinstance(value, Tensor) or isinstance(value, Opaque):
+            elif isinstance(value, (Tensor, Opaque)):
                 self.copied(receiver.modules)
                 self.result.facts["manual_grad"] = True
             return
@@ -322,7 +327,9 @@ class Execute(Evaluate):
     def run_import(self, stmt: p.Import, frame: Frame) -> None:
         """`import a.b as c`."""
         for name, alias in stmt.names:
-            frame.vars[alias or name.split(".")[0]] = self.imported(name if alias else name.split(".")[0], 0, None, frame)
+            frame.vars[alias or name.split(".")[0]] = self.imported(
+                name if alias else name.split(".")[0], 0, None, frame
+            )
 
     def run_import_from(self, stmt: p.ImportFrom, frame: Frame) -> None:
         """`from m import a as b`."""
@@ -361,7 +368,9 @@ class Execute(Evaluate):
         cls.module_like = any(_module_base(b) for b in bases)
         inner.owner = cls
         simple = tuple(
-            s for s in stmt.body if isinstance(s, p.FunctionDef | p.ClassDef | p.Assign | p.AnnAssign | p.ExprStmt | p.If | p.Pass)
+            s
+            for s in stmt.body
+            if isinstance(s, p.FunctionDef | p.ClassDef | p.Assign | p.AnnAssign | p.ExprStmt | p.If | p.Pass)
         )
         self.run_body(simple, inner)
         for item in stmt.body:
@@ -395,7 +404,9 @@ class Execute(Evaluate):
         rest_gates = leaves and STEP in rest_tags and BACKWARD not in rest_tags
         if truth is None:
             truth = self._decide(stmt, value, body_tags, else_tags, rest)
-        elif leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not rest_gates:
+        elif (
+            leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not rest_gates
+        ):
             if any(self.result.roles.get(k) in {"limit", "other"} for k in value.keys):
                 self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
         elif isinstance(value, Lit) and value.keys and raises(stmt.body if truth else stmt.orelse):
@@ -412,7 +423,15 @@ class Execute(Evaluate):
         keys = value.keys if isinstance(value, Lit) else frozenset()
         body = stmt.body if truth else stmt.orelse
         if STEP in tags and moduli and self.loops:
-            self.event("guard", self.place(stmt.span), p.text(stmt.test), taken=truth, moduli=moduli, keys=keys, steps=STEP in body_tags)
+            self.event(
+                "guard",
+                self.place(stmt.span),
+                p.text(stmt.test),
+                taken=truth,
+                moduli=moduli,
+                keys=keys,
+                steps=STEP in body_tags,
+            )
         if not body:
             leaves = leaves and not isinstance(stmt.body[-1], p.Break | p.Raise)
             residual = Guard(stmt.span, p.text(stmt.test), moduli, keys, True) if leaves and moduli else None
@@ -464,21 +483,17 @@ class Execute(Evaluate):
             default = False
         elif BACKWARD in body and BACKWARD not in orelse and not (leaves and not body & trains):
             default = True
-        elif BACKWARD in orelse and BACKWARD not in body:
+        elif (BACKWARD in orelse and BACKWARD not in body) or (raises(stmt.body) and not body & trains):
             default = False
-        elif raises(stmt.body) and not body & trains:
-            default = False
-        elif raises(stmt.orelse) and not orelse & trains:
-            default = True
-        elif leaves and not stmt.orelse and isinstance(stmt.body[-1], p.Return) and ends_in_raise(rest):
-            default = True
-        elif leaves and isinstance(stmt.body[-1], p.Return) and stmt.orelse and bails(stmt.orelse):
+        elif (
+            (raises(stmt.orelse) and not orelse & trains)
+            or (leaves and not stmt.orelse and isinstance(stmt.body[-1], p.Return) and ends_in_raise(rest))
+            or (leaves and isinstance(stmt.body[-1], p.Return) and stmt.orelse and bails(stmt.orelse))
+        ):
             default = True
         elif leaves and not body & {BACKWARD, STEP}:
             default = False
-        elif else_leaves and not orelse & trains:
-            default = True
-        elif (body & GRADIENT) and not (orelse & GRADIENT):
+        elif (else_leaves and not orelse & trains) or ((body & GRADIENT) and not (orelse & GRADIENT)):
             default = True
         elif (orelse & GRADIENT) and not (body & GRADIENT):
             default = False
@@ -513,11 +528,15 @@ class Execute(Evaluate):
             return None
         best = max(unknown, key=lambda c: len(self.static.body_tags(c.body) & GRADIENT))
         for case in unknown:
-            if not bails(case.body) and (case is best or self.static.body_tags(case.body) == self.static.body_tags(best.body)):
+            if not bails(case.body) and (
+                case is best or self.static.body_tags(case.body) == self.static.body_tags(best.body)
+            ):
                 return self._run_case(case, stmt, moduli, frame)
         return self._run_case(best, stmt, moduli, frame)
 
-    def _run_case(self, case: p.Case, stmt: p.Match, moduli: tuple[tuple[str, int], ...], frame: Frame) -> Signal | None:
+    def _run_case(
+        self, case: p.Case, stmt: p.Match, moduli: tuple[tuple[str, int], ...], frame: Frame
+    ) -> Signal | None:
         self.guards.append(Guard(case.span, f"match {p.text(stmt.subject)}", moduli))
         try:
             return self.run_body(case.body, frame)
@@ -549,7 +568,9 @@ class Execute(Evaluate):
         cache: dict[int, bool] = self.result.facts.setdefault("builders", {})
         if id(stmt) not in cache:
             cache[id(stmt)] = any(
-                isinstance(n, p.Call) and terminal(n.func) in {"append", "extend"} for s in stmt.body for n in self.static.walk(s)
+                isinstance(n, p.Call) and terminal(n.func) in {"append", "extend"}
+                for s in stmt.body
+                for n in self.static.walk(s)
             )
         return cache[id(stmt)]
 
@@ -638,7 +659,9 @@ class Execute(Evaluate):
     def _stamp(self, value: Value, token: int) -> Value:
         """Mark a loop variable as coming from this iteration."""
         if isinstance(value, Lit):
-            return Lit(value.value, value.keys, value.moduli, token, value.text if value.text and not value.is_number else "")
+            return Lit(
+                value.value, value.keys, value.moduli, token, value.text if value.text and not value.is_number else ""
+            )
         if type(value) is Opaque and value.data:
             value.born = token
         elif isinstance(value, Seq) and value.kind == "tuple":
@@ -685,7 +708,9 @@ class Execute(Evaluate):
             self._leave(loop)
 
     def _patience(self, role: str) -> int:
-        return {"window": self.scenario.window, "windows": 3, "epochs": self.scenario.epochs, "length": 400}.get(role, 3)
+        return {"window": self.scenario.window, "windows": 3, "epochs": self.scenario.epochs, "length": 400}.get(
+            role, 3
+        )
 
     def iterate(self, value: Value, each: Callable[[Value], Signal | None], node: p.Node, role: str) -> Signal | None:
         """Drive an iterable through `each`; a signal from it stops the loop."""
@@ -717,6 +742,23 @@ class Execute(Evaluate):
         finally:
             for context in reversed(opened):
                 self.exit_context(context)
+
+    def new_frame(self, func: Function, args: list[Value], kwargs: dict[str, Value]) -> Frame:
+        """A frame with a function's parameters bound."""
+        raise NotImplementedError
+
+    def call_value(
+        self,
+        callee: Value,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        node: p.Call,
+        frame: Frame,
+        *,
+        star: bool = False,
+    ) -> Value:
+        """Call a value with evaluated arguments."""
+        raise NotImplementedError
 
     def enter_context(self, value: Value, item: p.WithItem, frame: Frame) -> Context | None:
         """Enter one context manager."""
@@ -795,14 +837,18 @@ def _module_base(base: Value) -> bool:
 def _catches_stop(handler: p.Handler) -> bool:
     if handler.type is None:
         return True
-    names = [terminal(e) for e in handler.type.elts] if isinstance(handler.type, p.Sequence) else [terminal(handler.type)]
+    names = (
+        [terminal(e) for e in handler.type.elts] if isinstance(handler.type, p.Sequence) else [terminal(handler.type)]
+    )
     return bool({"StopIteration", "Exception", "BaseException", "StopAsyncIteration"} & set(names))
 
 
 def _handles(handler: p.Handler, raised: str) -> bool:
     if handler.type is None:
         return True
-    names = [terminal(e) for e in handler.type.elts] if isinstance(handler.type, p.Sequence) else [terminal(handler.type)]
+    names = (
+        [terminal(e) for e in handler.type.elts] if isinstance(handler.type, p.Sequence) else [terminal(handler.type)]
+    )
     return not raised or raised in names or bool({"Exception", "BaseException"} & set(names))
 
 

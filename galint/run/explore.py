@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +21,10 @@ _RUN_FUEL = 60_000
 _FILE_FUEL = 400_000
 _FLIPS = 10
 _RARES = 3
-_BATCH = re.compile(r"batch|data|input|sample|image|img|label|target|x$|y$|ids|text|prompt|chosen|rejected|loss|instruction|output", re.I)
+_BATCH = re.compile(
+    r"batch|data|input|sample|image|img|label|target|x$|y$|ids|text|prompt|chosen|rejected|loss|instruction|output",
+    re.I,
+)
 
 
 @dataclass(slots=True)
@@ -133,15 +137,25 @@ class Explorer:
                 continue
             entries.append(Entry(func, owner))
         factories = {self._holder(func) for func in trainers if func in nested}
-        entries += [Entry(func, self.static.method_of.get(func)) for func in factories if func is not None and func not in trainers]
+        entries += [
+            Entry(func, self.static.method_of.get(func))
+            for func in factories
+            if func is not None and func not in trainers
+        ]
         return entries
 
     def _holder(self, inner: p.FunctionDef) -> p.FunctionDef | None:
         """The outermost function that defines `inner`."""
         for stmt in self.program.body:
-            tops = [stmt] if isinstance(stmt, p.FunctionDef) else list(stmt.body) if isinstance(stmt, p.ClassDef) else []
+            tops = (
+                [stmt] if isinstance(stmt, p.FunctionDef) else list(stmt.body) if isinstance(stmt, p.ClassDef) else []
+            )
             for top in tops:
-                if isinstance(top, p.FunctionDef) and top is not inner and any(n is inner for n in self.static.walk(top)):
+                if (
+                    isinstance(top, p.FunctionDef)
+                    and top is not inner
+                    and any(n is inner for n in self.static.walk(top))
+                ):
                     return top
         return None
 
@@ -349,7 +363,9 @@ class Explorer:
             if isinstance(owner, Class):
                 instance = self._instance(machine, owner, site, frame)
                 found = machine.class_member(owner, func.name)
-                target = found if isinstance(found, Function) and found.node is func else machine.make_function(func, frame)
+                target = (
+                    found if isinstance(found, Function) and found.node is func else machine.make_function(func, frame)
+                )
                 args = [instance]
         else:
             target = frame.vars.get(func.name)
@@ -358,7 +374,8 @@ class Explorer:
         if not isinstance(target, Function):
             return
         if entry.owner is not None and target.owner is None:
-            target.owner = frame.vars.get(entry.owner.name)
+            holder = frame.vars.get(entry.owner.name)
+            target.owner = holder if isinstance(holder, Class) else None
         fixed = list(args)
         given = [q for q in func.params if q.kind == "arg"][len(args) :]
         for param in given:
@@ -383,7 +400,11 @@ class Explorer:
             return
         result = machine.call_value(target, args, kwargs, site, frame)
         self._drain(machine, result, site)
-        if isinstance(result, Function) and isinstance(result.node, p.FunctionDef) and BACKWARD in self.static.tags(result.node):
+        if (
+            isinstance(result, Function)
+            and isinstance(result.node, p.FunctionDef)
+            and BACKWARD in self.static.tags(result.node)
+        ):
             self._call_per_batch(machine, result, [], {}, site, frame)
             return
         if flat and machine.result.backwards and not machine.result.facts.get("manual_grad"):
@@ -407,7 +428,10 @@ class Explorer:
                     if isinstance(node, p.For | p.While) and BACKWARD in self.static.body_tags(node.body):
                         return False
             work += [
-                c for call in self.static.calls_in(top) for c in self.static.callees(call) if BACKWARD in self.static.tags(c)
+                c
+                for call in self.static.calls_in(top)
+                for c in self.static.callees(call)
+                if BACKWARD in self.static.tags(c)
             ]
         return True
 
@@ -433,7 +457,9 @@ class Explorer:
                     else:
                         break
                 fresh = [
-                    Opaque(v.path, data=True, born=loop.token) if type(v) is Opaque and not v.kind and _BATCH.search(v.path) else v
+                    Opaque(v.path, data=True, born=loop.token)
+                    if type(v) is Opaque and not v.kind and _BATCH.search(v.path)
+                    else v
                     for v in given
                 ]
                 result = machine.call_value(target, fresh, kwargs, site, frame)
@@ -484,10 +510,8 @@ class Explorer:
                     args.append(machine.soft(Lit(default.value, frozenset({param.name}), text=param.name)))
                 else:
                     args.append(self._param(machine, param))
-            try:
+            with contextlib.suppress(UserRaise):
                 machine.call_function(init, args, {}, site)
-            except UserRaise:
-                pass
         return instance
 
     def _once_is_an_epoch(self, func: p.FunctionDef) -> bool:
@@ -499,11 +523,15 @@ class Explorer:
         if not trains:
             return not any(BACKWARD in self.static.body_tags(n.body) for n in loops)
         inner = [n for s in trains[0].body for n in self.static.walk(s) if isinstance(n, p.For | p.While)]
-        return isinstance(trains[0], p.For) and not any(BACKWARD in self.static.body_tags(n.body) for n in inner) and not any(
-            BACKWARD in self.static.tags(callee) and _has_training_loop(self.static, callee)
-            for s in trains[0].body
-            for call in self.static.calls_in(s)
-            for callee in self.static.callees(call)
+        return (
+            isinstance(trains[0], p.For)
+            and not any(BACKWARD in self.static.body_tags(n.body) for n in inner)
+            and not any(
+                BACKWARD in self.static.tags(callee) and _has_training_loop(self.static, callee)
+                for s in trains[0].body
+                for call in self.static.calls_in(s)
+                for callee in self.static.callees(call)
+            )
         )
 
     def _definitions(self, machine: Calls, frame: Frame) -> None:
@@ -517,7 +545,11 @@ class Explorer:
                 if isinstance(stmt, p.If) and "__name__" in p.text(stmt.test):
                     continue
                 machine.run_body((stmt,), frame)
-            elif isinstance(stmt, p.ExprStmt) and isinstance(stmt.value, p.Call) and terminal(stmt.value.func) == "add_argument":
+            elif (
+                isinstance(stmt, p.ExprStmt)
+                and isinstance(stmt.value, p.Call)
+                and terminal(stmt.value.func) == "add_argument"
+            ):
                 machine.run_body((stmt,), frame)
 
 
@@ -530,7 +562,9 @@ def _moduli(run: RunResult) -> list[tuple[tuple[tuple[str, int], ...], frozenset
 
 def _has_training_loop(static: Static, func: p.FunctionDef) -> bool:
     return any(
-        isinstance(n, p.For | p.While) and BACKWARD in static.body_tags(n.body) for s in func.body for n in static.walk(s)
+        isinstance(n, p.For | p.While) and BACKWARD in static.body_tags(n.body)
+        for s in func.body
+        for n in static.walk(s)
     )
 
 

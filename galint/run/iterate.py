@@ -38,7 +38,11 @@ def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Sign
     value = m.resolve(value)
     if isinstance(value, Seq) and value.open and role in {"length", "window", "windows", "epochs"}:
         return _grown(m, value, each, node, role)
-    if isinstance(value, Seq | Mapping) and not (value.elts if isinstance(value, Seq) else value.items) and role in _TRAINING:
+    if (
+        isinstance(value, Seq | Mapping)
+        and not (value.elts if isinstance(value, Seq) else value.items)
+        and role in _TRAINING
+    ):
         # A training loop over nothing is not what the program does: the container was filled out of sight.
         return _opaque(m, Opaque(value.path or f"#{m.tick()}", data=True), each, node, role)
     if isinstance(value, Seq):
@@ -109,16 +113,21 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
         wanted = {"window": m.scenario.window, "length": m.scenario.length, "epochs": m.scenario.epochs}.get(role, 3)
         steps = range(value.start, value.start + wanted)
         total = wanted
-    cap = {"idle": _IDLE, "build": 128, "comp": 64, "other": 8, "epochs": m.scenario.epochs, "windows": max(3, m.scenario.epochs)}.get(role)
+    cap = {
+        "idle": _IDLE,
+        "build": 128,
+        "comp": 64,
+        "other": 8,
+        "epochs": m.scenario.epochs,
+        "windows": max(3, m.scenario.epochs),
+    }.get(role)
     if role == "window" and total > 4 * _SEGMENT:
         cap = _SEGMENT
-    count = 0
-    for number in steps:
+    for count, number in enumerate(steps):
         if cap is not None and count >= cap:
             m.result.facts["cut"] = True
             return None
-        count += 1
-        _last(m, count == total)
+        _last(m, count == total - 1)
         signal = each(Lit(number, value.keys))
         if signal is not None:
             return signal
@@ -144,7 +153,7 @@ def _generator(m: Execute, call: GeneratorCall, each: Each) -> Signal | None:
     frame.yields = at_yield
     m.call_stack.append(func.node)
     try:
-        m.run_body(func.node.body, frame)  # type: ignore[union-attr, arg-type]
+        m.run_body(func.node.body, frame)  # type: ignore[arg-type]
     except GeneratorExit_ as stop:
         return stop.signal
     except UserRaise as raised:
@@ -288,7 +297,11 @@ def _lazy(m: Execute, value: Iterable, each: Each, node: p.Node, role: str) -> S
                 return signal
         return None
     if value.kind == "islice":
-        wanted = m.demand(value.start, role if role in {"window", "length"} else "length") if value.start is not None else None
+        wanted = (
+            m.demand(value.start, role if role in {"window", "length"} else "length")
+            if value.start is not None
+            else None
+        )
         limit = int(wanted.value) if wanted is not None else m.scenario.length
         taken = [0]
 
@@ -340,7 +353,9 @@ def _lazy(m: Execute, value: Iterable, each: Each, node: p.Node, role: str) -> S
 
 def _endless(value: Value) -> bool:
     if isinstance(value, Iterable):
-        return value.kind in {"cycle", "repeat", "count"} or (bool(value.args) and value.kind == "enumerate" and _endless(value.args[0]))
+        return value.kind in {"cycle", "repeat", "count"} or (
+            bool(value.args) and value.kind == "enumerate" and _endless(value.args[0])
+        )
     return isinstance(value, Opaque) and value.role == "infinite"
 
 
@@ -373,7 +388,12 @@ def pull(m: Execute, it: Iterator) -> Value | None:
                 return source.args[0]
             inner = Iterator(source.args[0])
             size = m.resolve(length_of(m, source.args[0]))
-            if isinstance(size, Lit) and isinstance(size.value, int) and size.value > 0 and not isinstance(source.args[0], Opaque):
+            if (
+                isinstance(size, Lit)
+                and isinstance(size.value, int)
+                and size.value > 0
+                and not isinstance(source.args[0], Opaque)
+            ):
                 inner.position = index % int(size.value)
                 return pull(m, inner)
             return Opaque(f"#{m.tick()}", data=True, born=m.token())

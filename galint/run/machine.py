@@ -277,7 +277,9 @@ class Machine:
                 ledger.marks = [m for m in ledger.marks if m.seq > optimizer.born_seq]
             if optimizer.modules:
                 ledger.pending = [
-                    e for e in ledger.pending if not self._modules_of(e) or self.related(self._modules_of(e), optimizer.modules)
+                    e
+                    for e in ledger.pending
+                    if not self._modules_of(e) or self.related(self._modules_of(e), optimizer.modules)
                 ]
             self.result.ledgers[key] = ledger
         return ledger
@@ -355,7 +357,11 @@ class Machine:
         for ledger, key, sure in targets:
             for token in micros:
                 coefficient = next(
-                    (t.coefficient.combine(factor) for t in reversed(tensor.terms) if t.micro == token or len(micros) == 1),
+                    (
+                        t.coefficient.combine(factor)
+                        for t in reversed(tensor.terms)
+                        if t.micro == token or len(micros) == 1
+                    ),
                     factor,
                 )
                 ledger.backward(Entry(token, coefficient, scaled, span, seq, facts, sure))
@@ -363,7 +369,17 @@ class Machine:
                 reached.append(key)
         self.result.backwards.append(
             BackwardFact(
-                span, seq, latest, facts, scaled, self.file, tuple(reached), tensor.modules, name, self.where(), len(micros)
+                span,
+                seq,
+                latest,
+                facts,
+                scaled,
+                self.file,
+                tuple(reached),
+                tensor.modules,
+                name,
+                self.where(),
+                len(micros),
             )
         )
         self.event("backward", span, coefficient=terms[0], scaled=scaled, sync=sync, terms=terms)

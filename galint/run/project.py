@@ -35,7 +35,10 @@ _FOLLOW = re.compile(
     r"param|resolve|launch|main|train|forward|encoder|decoder|engine|world|rank",
     re.I,
 )
-_DATA = re.compile(r"data|loader|sampler|batch|reader|corpus|token|vocab|collat|transform|augment|meter|logger|report|metric|eval|timer", re.I)
+_DATA = re.compile(
+    r"data|loader|sampler|batch|reader|corpus|token|vocab|collat|transform|augment|meter|logger|report|metric|eval|timer",
+    re.I,
+)
 
 Parse = Callable[[str], p.Program]
 
@@ -240,14 +243,22 @@ class Linked(Calls):
         inner = func.node
         if isinstance(inner, p.FunctionDef) and inner.span.row >= STRIDE and not self._worth(inner):
             call = node if isinstance(node, p.Call) else p.Call(node.span, p.Name(node.span, inner.name), ())
-            return self.unknown_call(Site(inner.name, args, kwargs, call, func.closure, args[0] if args else None), inner.name)
+            return self.unknown_call(
+                Site(inner.name, args, kwargs, call, func.closure, args[0] if args else None), inner.name
+            )
         return super().call_function(func, args, kwargs, node)
 
     def instantiate(self, cls: Class, args: list[Value], kwargs: dict[str, Value], node: p.Call, frame: Frame) -> Value:
         """Objects of data classes in other files stay opaque."""
         if cls.node.span.row >= STRIDE and not cls.module_like and self._special_base(cls) != "optimizer":
-            methods = [m.node for m in cls.members.values() if isinstance(m, Function) and isinstance(m.node, p.FunctionDef)]
-            if not any(self.static.tags(m) & GRADIENT for m in methods) and self._fields(cls) is None and _DATA.search(cls.node.name):
+            methods = [
+                m.node for m in cls.members.values() if isinstance(m, Function) and isinstance(m.node, p.FunctionDef)
+            ]
+            if (
+                not any(self.static.tags(m) & GRADIENT for m in methods)
+                and self._fields(cls) is None
+                and _DATA.search(cls.node.name)
+            ):
                 return Opaque(f"#{self.tick()}", "loader" if "oader" in cls.node.name else "")
         return super().instantiate(cls, args, kwargs, node, frame)
 
@@ -256,7 +267,11 @@ class Linked(Calls):
         if known is None:
             owner = self.static.method_of.get(node)
             named = bool(_FOLLOW.search(node.name)) or node.name in {"__init__", "__call__", "__enter__", "__exit__"}
-            known = bool(self.static.tags(node) & GRADIENT) or named or (owner is not None and bool(_FOLLOW.search(owner.name)))
+            known = (
+                bool(self.static.tags(node) & GRADIENT)
+                or named
+                or (owner is not None and bool(_FOLLOW.search(owner.name)))
+            )
             if owner is not None and _DATA.search(owner.name) and not self.static.tags(node) & GRADIENT:
                 known = node.name == "__init__"
             self._followed[node] = known

@@ -28,7 +28,9 @@ class Scenario:
 
     def variant(self, **changes: Any) -> Scenario:
         """A copy with some fields replaced; dictionaries are merged, not replaced."""
-        out = Scenario(self.window, self.length, self.start, self.epochs, dict(self.values), dict(self.choices), self.rare)
+        out = Scenario(
+            self.window, self.length, self.start, self.epochs, dict(self.values), dict(self.choices), self.rare
+        )
         for name, value in changes.items():
             if isinstance(value, dict):
                 getattr(out, name).update(value)

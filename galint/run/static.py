@@ -13,9 +13,45 @@ from collections.abc import Iterable, Iterator
 from galint import program as p
 
 _SLOTS: dict[type, tuple[str, ...]] = {}
+_COMPOUND = (p.FunctionDef, p.ClassDef, p.For, p.While, p.If, p.With, p.Try, p.Match)
 _GENERIC_METHODS = frozenset(
-    "train eval step forward backward zero_grad update to cuda cpu parameters state_dict load_state_dict add get set "
-    "append extend items keys values close write log save load mean sum item size format join split copy reset".split()
+    [
+        "train",
+        "eval",
+        "step",
+        "forward",
+        "backward",
+        "zero_grad",
+        "update",
+        "to",
+        "cuda",
+        "cpu",
+        "parameters",
+        "state_dict",
+        "load_state_dict",
+        "add",
+        "get",
+        "set",
+        "append",
+        "extend",
+        "items",
+        "keys",
+        "values",
+        "close",
+        "write",
+        "log",
+        "save",
+        "load",
+        "mean",
+        "sum",
+        "item",
+        "size",
+        "format",
+        "join",
+        "split",
+        "copy",
+        "reset",
+    ]
 )
 _FOREIGN = 10_000_000
 _TORCH_KINDS = frozenset({"module", "optimizer", "scheduler", "scaler", "loader", "criterion"})
@@ -24,6 +60,7 @@ _NAMED_SCALERS = re.compile(r"scaler|loss_scal|grad_scal", re.I)
 LOSS_NAME = re.compile(r"loss|cost|objective|(^|_)(elbo|nll|ce|kld?)(_|$)", re.I)
 
 BACKWARD, STEP, ZERO, SYNC, SCALE, WRAP, COUNT = "backward", "step", "zero", "sync", "scale", "wrap", "count"
+_NOTHING: tuple[frozenset[str], frozenset[tuple[str, bool]]] = (frozenset(), frozenset())
 GRADIENT = frozenset({BACKWARD, STEP, ZERO, SYNC, SCALE, WRAP})
 _CALL_TAGS = {
     "zero_grad": ZERO,
@@ -97,6 +134,10 @@ def bails(body: p.Body) -> bool:
         return True
     if isinstance(last, p.ExprStmt) and isinstance(last.value, p.Call):
         return terminal(last.value.func) in {"exit", "_exit", "quit", "abort"}
+    while isinstance(last, p.If) and len(last.orelse) == 1 and isinstance(last.orelse[0], p.If):  # `elif`
+        if not bails(last.body):
+            return False
+        last = last.orelse[0]
     if isinstance(last, p.If):
         return bool(last.orelse) and bails(last.body) and bails(last.orelse)
     return False
@@ -112,6 +153,10 @@ def raises(body: p.Body) -> bool:
         return terminal(exc) not in {"StopIteration", "IndexError", "StopAsyncIteration"}
     if isinstance(last, p.ExprStmt) and isinstance(last.value, p.Call):
         return terminal(last.value.func) in {"exit", "_exit", "quit", "abort"}
+    while isinstance(last, p.If) and len(last.orelse) == 1 and isinstance(last.orelse[0], p.If):  # `elif`
+        if not raises(last.body):
+            return False
+        last = last.orelse[0]
     if isinstance(last, p.If):
         return bool(last.orelse) and raises(last.body) and raises(last.orelse)
     return False
@@ -137,6 +182,7 @@ class Static:
         self.counters: set[str] = set()
         """Names that stand left of `% N` in a step's guard."""
         self.guard_names: set[str] = set()
+        self._flat: dict[p.Node, list[p.Node]] = {}
         self._own: dict[p.Node, tuple[frozenset[str], frozenset[tuple[str, bool]]]] = {}
         self._reach: dict[p.Node, frozenset[str]] = {}
         self._callees: dict[tuple[str, bool], tuple[p.FunctionDef, ...]] = {}
@@ -150,65 +196,76 @@ class Static:
 
     # --- index ---------------------------------------------------------------------------------
 
-    def _index(self, node: p.Node, owner: p.ClassDef | None) -> None:
-        if isinstance(node, p.FunctionDef):
-            self.functions[node.name].append(node)
-            if owner is not None:
-                self.method_of[node] = owner
-            for child in children(node):
-                self._index(child, None)
-            return
-        if isinstance(node, p.ClassDef):
-            self.classes[node.name].append(node)
-            for child in children(node):
-                self._index(child, node)
-            return
-        if isinstance(node, p.Import):
-            self.imported |= {alias or name.split(".")[0] for name, alias in node.names}
-        elif isinstance(node, p.ImportFrom):
-            self.imported |= {alias or name for name, alias in node.names}
-        if isinstance(node, p.Call):
-            if isinstance(node.func, p.Attr):
-                name = terminal(node.func.value)
-                if name:
-                    self.uses[name].add(node.func.name)
-                    if node.args:
-                        self.called_with[name].add(node.func.name)
-            elif isinstance(node.func, p.Name):
-                self.uses[node.func.id].add("()")
-        for child in children(node):
-            self._index(child, owner if isinstance(node, p.If | p.Try | p.With) else None)
+    def _index(self, top: p.Node, holder: p.ClassDef | None) -> None:
+        stack: list[tuple[p.Node, p.ClassDef | None]] = [(top, holder)]
+        while stack:
+            node, owner = stack.pop()
+            below = owner if isinstance(node, p.If | p.Try | p.With) else None
+            if isinstance(node, p.FunctionDef):
+                self.functions[node.name].append(node)
+                if owner is not None:
+                    self.method_of[node] = owner
+            elif isinstance(node, p.ClassDef):
+                self.classes[node.name].append(node)
+                below = node
+            elif isinstance(node, p.Import):
+                self.imported |= {alias or name.split(".")[0] for name, alias in node.names}
+            elif isinstance(node, p.ImportFrom):
+                self.imported |= {alias or name for name, alias in node.names}
+            elif isinstance(node, p.Call):
+                if isinstance(node.func, p.Attr):
+                    name = terminal(node.func.value)
+                    if name:
+                        self.uses[name].add(node.func.name)
+                        if node.args:
+                            self.called_with[name].add(node.func.name)
+                elif isinstance(node.func, p.Name):
+                    self.uses[node.func.id].add("()")
+            stack.extend([(child, below) for child in reversed(tuple(children(node)))])
 
     # --- reachability --------------------------------------------------------------------------
 
-    def _own_tags(self, node: p.Node) -> tuple[frozenset[str], frozenset[tuple[str, bool]]]:
+    def _own_tags(self, top: p.Node) -> tuple[frozenset[str], frozenset[tuple[str, bool]]]:
         """Tags of the subtree itself, and the (name, through self) of what it calls."""
-        known = self._own.get(node)
+        known = self._own.get(top)
         if known is not None:
             return known
-        tags: set[str] = set()
-        calls: set[tuple[str, bool]] = set()
-        if isinstance(node, p.Call):
-            self._call_tags(node, tags, calls)
-        elif isinstance(node, p.AugAssign):
-            name = terminal(node.target)
-            if node.op in {"/", "*"} and LOSS_NAME.search(name):
-                tags.add(SCALE)
-            if isinstance(node.target, p.Attr) and node.target.name == "grad":
-                tags.add(SCALE)
-        elif isinstance(node, p.Assign):
-            self._assign_tags(node, tags)
-        for child in children(node):
-            if isinstance(child, p.FunctionDef | p.ClassDef):
+        stack: list[p.Node] = [top]
+        while stack:  # children first; no recursion, for a long chain of `elif` is deep
+            node = stack[-1]
+            if node in self._own:
+                stack.pop()
                 continue
-            if isinstance(node, p.FunctionDef) and child in node.decorators:
+            below = self._counted(node)
+            waiting = [child for child in below if child not in self._own]
+            if waiting:
+                stack += waiting
                 continue
-            below = self._own_tags(child)
-            tags |= below[0]
-            calls |= below[1]
-        result = (frozenset(tags), frozenset(calls))
-        self._own[node] = result
-        return result
+            tags: set[str] = set()
+            calls: set[tuple[str, bool]] = set()
+            if isinstance(node, p.Call):
+                self._call_tags(node, tags, calls)
+            elif isinstance(node, p.AugAssign):
+                name = terminal(node.target)
+                if node.op in {"/", "*"} and LOSS_NAME.search(name):
+                    tags.add(SCALE)
+                if isinstance(node.target, p.Attr) and node.target.name == "grad":
+                    tags.add(SCALE)
+            elif isinstance(node, p.Assign):
+                self._assign_tags(node, tags)
+            for child in below:
+                own = self._own[child]
+                tags |= own[0]
+                calls |= own[1]
+            self._own[node] = (frozenset(tags), frozenset(calls)) if tags or calls else _NOTHING
+            stack.pop()
+        return self._own[top]
+
+    @staticmethod
+    def _counted(node: p.Node) -> list[p.Node]:
+        """The children whose operations are the node's own: not those of nested functions, classes and decorators."""
+        skipped = node.decorators if isinstance(node, p.FunctionDef) else ()
+        return [c for c in children(node) if not isinstance(c, p.FunctionDef | p.ClassDef) and c not in skipped]
 
     def _call_tags(self, node: p.Call, tags: set[str], calls: set[tuple[str, bool]]) -> None:
         func = node.func
@@ -217,9 +274,9 @@ class Static:
             receiver = terminal(func.value)
             if name in {"backward", "manual_backward"}:
                 tags.add(BACKWARD)
-            elif name == "step" and not _NOT_STEPPERS.search(receiver) and receiver != "":
-                tags.add(STEP)
-            elif name == "step" and receiver == "":
+            elif (name == "step" and not _NOT_STEPPERS.search(receiver) and receiver != "") or (
+                name == "step" and receiver == ""
+            ):
                 tags.add(STEP)
             through_self = isinstance(func.value, p.Name) and func.value.id in {"self", "cls"}
             through_self = through_self or (isinstance(func.value, p.Call) and terminal(func.value.func) == "super")
@@ -233,7 +290,9 @@ class Static:
             tags.add(_CALL_TAGS[name])
         if name in {"zero_", "mul_", "div_"} and isinstance(func, p.Attr) and "grad" in p.text(func.value):
             tags.add(ZERO if name == "zero_" else SCALE)
-        if name in {"optimize", "optimizer_step", "step_optimizer", "take_step"} and any("opt" in p.text(a.value) for a in node.args):
+        if name in {"optimize", "optimizer_step", "step_optimizer", "take_step"} and any(
+            "opt" in p.text(a.value) for a in node.args
+        ):
             tags.add(STEP)
         if _NAMED_SCALERS.search(name) and len(node.args) >= 2:
             spelled = " ".join(p.text(a.value) for a in node.args[:3])
@@ -242,7 +301,9 @@ class Static:
         for arg in node.args:  # a function handed over is a function that may be called
             if isinstance(arg.value, p.Name) and arg.value.id in self.functions:
                 calls.add((arg.value.id, True))
-            elif isinstance(arg.value, p.Attr) and p.text(arg.value.value) == "self" and arg.value.name in self.functions:
+            elif (
+                isinstance(arg.value, p.Attr) and p.text(arg.value.value) == "self" and arg.value.name in self.functions
+            ):
                 calls.add((arg.value.name, True))
 
     def _assign_tags(self, node: p.Assign, tags: set[str]) -> None:
@@ -256,7 +317,15 @@ class Static:
                 tags.add(SCALE)
 
     def walk(self, node: p.Node) -> Iterator[p.Node]:
-        """`node` and everything below it, nested functions included."""
+        """`node` and everything below it, nested functions included; what is below a compound statement is kept."""
+        if not isinstance(node, _COMPOUND):
+            return self._walk(node)
+        known = self._flat.get(node)
+        if known is None:
+            known = self._flat[node] = list(self._walk(node))
+        return iter(known)
+
+    def _walk(self, node: p.Node) -> Iterator[p.Node]:
         stack = [node]
         while stack:
             top = stack.pop()
@@ -271,14 +340,22 @@ class Static:
         name, direct = call
         found: list[p.FunctionDef] = []
         if name.startswith("@"):
-            foreign = [f for f in self.functions.get(name[1:], ()) if f not in self.method_of and f.span.row >= _FOREIGN]
+            foreign = [
+                f for f in self.functions.get(name[1:], ()) if f not in self.method_of and f.span.row >= _FOREIGN
+            ]
             self._callees[call] = tuple(foreign)
             return self._callees[call]
         for func in self.functions.get(name, ()):
             is_method = func in self.method_of
-            if direct or (is_method and name not in _GENERIC_METHODS):
-                found.append(func)
-            elif is_method and name in {"train", "step", "update", "forward"} and not self._is_module(self.method_of[func]):
+            if (
+                direct
+                or (is_method and name not in _GENERIC_METHODS)
+                or (
+                    is_method
+                    and name in {"train", "step", "update", "forward"}
+                    and not self._is_module(self.method_of[func])
+                )
+            ):
                 found.append(func)
         for cls in self.classes.get(name, ()):
             if direct:
@@ -396,37 +473,46 @@ class Static:
         self.guard_names = seen
         self.window_names = names
 
-    def _collect_guards(self, body: p.Body, out: list[p.Expr]) -> None:
-        for index, stmt in enumerate(body):
-            if isinstance(stmt, p.FunctionDef | p.ClassDef):
-                self._collect_guards(stmt.body, out)
-            elif isinstance(stmt, p.If):
-                inside = self.body_tags(stmt.body) | self.body_tags(stmt.orelse)
-                if inside & {STEP, ZERO} or (bails(stmt.body) and STEP in self.body_tags(body[index + 1 :])):
-                    if not (BACKWARD in inside and STEP in inside and any(isinstance(s, p.For | p.While) for s in stmt.body)):
-                        out.append(stmt.test)
-                self._collect_guards(stmt.body, out)
-                self._collect_guards(stmt.orelse, out)
-            elif isinstance(stmt, p.For | p.While):
-                inside = self.body_tags(stmt.body)
-                if BACKWARD in inside and STEP not in inside:
-                    out.append(stmt.iter if isinstance(stmt, p.For) else stmt.test)
-                self._collect_guards(stmt.body, out)
-                self._collect_guards(stmt.orelse, out)
-            elif isinstance(stmt, p.With):
-                self._collect_guards(stmt.body, out)
-            elif isinstance(stmt, p.Try):
-                for block in (stmt.body, stmt.orelse, stmt.final, *(h.body for h in stmt.handlers)):
-                    self._collect_guards(block, out)
-            elif isinstance(stmt, p.Match):
-                if STEP in self.tags(stmt):
-                    out.append(stmt.subject)
-                for case in stmt.cases:
-                    self._collect_guards(case.body, out)
-            else:
-                for node in self.walk(stmt):
-                    if isinstance(node, p.Arg) and node.keyword in {"update_grad", "should_step", "do_step", "step_now"}:
-                        out.append(node.value)
+    def _collect_guards(self, top: p.Body, out: list[p.Expr]) -> None:
+        stack = [iter(enumerate(top))]
+        bodies = [top]
+        while stack:
+            position = next(stack[-1], None)
+            if position is None:
+                stack.pop()
+                bodies.pop()
+                continue
+            index, stmt = position
+            blocks = self._guards_of(stmt, bodies[-1][index + 1 :] if isinstance(stmt, p.If) else (), out)
+            for block in reversed(blocks):
+                stack.append(iter(enumerate(block)))
+                bodies.append(block)
+
+    def _guards_of(self, stmt: p.Stmt, after: p.Body, out: list[p.Expr]) -> list[p.Body]:
+        """Adds the conditions of one statement that gate a step, and returns the blocks below it."""
+        if isinstance(stmt, p.FunctionDef | p.ClassDef | p.With):
+            return [stmt.body]
+        if isinstance(stmt, p.If):
+            inside = self.body_tags(stmt.body) | self.body_tags(stmt.orelse)
+            if inside & {STEP, ZERO} or (bails(stmt.body) and STEP in self.body_tags(after)):
+                if not (BACKWARD in inside and STEP in inside and any(isinstance(s, p.For | p.While) for s in stmt.body)):
+                    out.append(stmt.test)
+            return [stmt.body, stmt.orelse]
+        if isinstance(stmt, p.For | p.While):
+            inside = self.body_tags(stmt.body)
+            if BACKWARD in inside and STEP not in inside:
+                out.append(stmt.iter if isinstance(stmt, p.For) else stmt.test)
+            return [stmt.body, stmt.orelse]
+        if isinstance(stmt, p.Try):
+            return [stmt.body, stmt.orelse, stmt.final, *(h.body for h in stmt.handlers)]
+        if isinstance(stmt, p.Match):
+            if STEP in self.tags(stmt):
+                out.append(stmt.subject)
+            return [case.body for case in stmt.cases]
+        for node in self.walk(stmt):
+            if isinstance(node, p.Arg) and node.keyword in {"update_grad", "should_step", "do_step", "step_now"}:
+                out.append(node.value)
+        return []
 
     def _names(self, expr: p.Expr) -> list[str]:
         return [t for n in self.walk(expr) if isinstance(n, p.Name | p.Attr | p.Call) and (t := terminal(n))]
@@ -464,7 +550,9 @@ _MODULE = re.compile(
     r"^(_?model|_?net|network|.*_model|.*_net|model_.*|net[A-Z_].*|generator|discriminator|critic|encoder|decoder|"
     r"actor|policy|backbone|student|teacher|unet|vae|transformer|gpt|bert|[GD]|net[GD]|ddp_model|unwrapped_model)$"
 )
-_NOT_MODULE = re.compile(r"(cfg|config|name|path|dir|args|type|dim|size|id|kwargs|dict|state|file|params?|parameters|groups?)$", re.I)
+_NOT_MODULE = re.compile(
+    r"(cfg|config|name|path|dir|args|type|dim|size|id|kwargs|dict|state|file|params?|parameters|groups?)$", re.I
+)
 _LOADER = re.compile(r"(loader|(^|_)dl|data_?iter|batches|dataset)s?\d*$", re.I)
 _CRITERION = re.compile(r"criterion|loss_?(fn|func|function|fct|module|layer)|objective|(^|_)crit$", re.I)
 
@@ -477,7 +565,11 @@ def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
         return "engine"
     if "unscale_" in uses or re.search(r"(^|_)scaler$|grad_?scaler|^amp_scaler|loss_scaler$", name, re.I):
         return "scaler"
-    if _SCHEDULER.search(name) and not {"zero_grad", "step"} <= uses and not re.search(r"type|name|args|cfg|config|step|kwargs", name, re.I):
+    if (
+        _SCHEDULER.search(name)
+        and not {"zero_grad", "step"} <= uses
+        and not re.search(r"type|name|args|cfg|config|step|kwargs", name, re.I)
+    ):
         return "scheduler"
     if re.fullmatch(r"(self\.)?_?accelerator", name):
         return "accelerator"
@@ -485,9 +577,22 @@ def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
         return "fabric"
     if ("zero_grad" in uses and "step" in uses) or (_OPTIMIZER.search(name) and not _NOT_OPTIMIZER.search(name)):
         return "optimizer"
-    if uses & {"parameters", "named_parameters", "no_sync", "load_state_dict", "train", "eval", "state_dict", "modules"}:
-        if not _NOT_MODULE.search(name) and not re.search(r"trainer|ema|sampler|loader", name, re.I):
-            return "module"
+    if (
+        uses
+        & {
+            "parameters",
+            "named_parameters",
+            "no_sync",
+            "load_state_dict",
+            "train",
+            "eval",
+            "state_dict",
+            "modules",
+        }
+        and not _NOT_MODULE.search(name)
+        and not re.search(r"trainer|ema|sampler|loader", name, re.I)
+    ):
+        return "module"
     if _CRITERION.search(name):
         return "criterion"
     if _MODULE.match(name) and not _NOT_MODULE.search(name):

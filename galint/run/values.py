@@ -63,7 +63,20 @@ class Opaque(Value):
     `deferred` is arithmetic over unresolved settings: (operator, left, right).
     """
 
-    __slots__ = ("attrs", "born", "data", "deferred", "depth", "elements", "items", "kind", "length", "modules", "path", "role")
+    __slots__ = (
+        "attrs",
+        "born",
+        "data",
+        "deferred",
+        "depth",
+        "elements",
+        "items",
+        "kind",
+        "length",
+        "modules",
+        "path",
+        "role",
+    )
 
     def __init__(
         self,
@@ -141,8 +154,21 @@ class Tensor(Value):
     """A tensor computed from the data or the parameters."""
 
     __slots__ = (
-        "bypassed", "done", "grad", "parent", "hidden", "keys", "modules", "path", "reduced", "scaled", "scaled_at", "summed",
-        "synced", "terms", "unknown_scale",
+        "bypassed",
+        "done",
+        "grad",
+        "hidden",
+        "keys",
+        "modules",
+        "parent",
+        "path",
+        "reduced",
+        "scaled",
+        "scaled_at",
+        "summed",
+        "synced",
+        "terms",
+        "unknown_scale",
     )  # fmt: skip
 
     def __init__(

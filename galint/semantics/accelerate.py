@@ -49,7 +49,9 @@ def steps_of(m: Calls, accelerator: Opaque) -> Lit:
     """The accelerator's N; an accelerator handed in from elsewhere has an unknown N."""
     steps = accelerator.items.get("__steps__")
     if steps is None:
-        steps = accelerator.attrs.get("gradient_accumulation_steps") or Opaque(f"{accelerator.path}.gradient_accumulation_steps")
+        steps = accelerator.attrs.get("gradient_accumulation_steps") or Opaque(
+            f"{accelerator.path}.gradient_accumulation_steps"
+        )
         accelerator.items["__steps__"] = steps
     return m.demand(steps, "window") or Lit(1)
 

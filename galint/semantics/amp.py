@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from galint.run.machine import NOWHERE
 from galint.run.site import Site
 from galint.run.values import NONE, Context, Lit, Opaque, Optimizer, Seq, Tensor, Value
 from galint.semantics.types import Meaning
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 def _make(m: Calls, s: Site) -> Value | None:
     out = Opaque(f"#{m.tick()}", "scaler")
     enabled = s.kwargs.get("enabled")
-    if isinstance(enabled, Lit):
-        out.items["__enabled__"] = enabled
-    elif isinstance(enabled, Opaque):
+    if isinstance(enabled, (Lit, Opaque)):
         out.items["__enabled__"] = enabled
     return out
 
@@ -38,14 +37,8 @@ def enabled(m: Calls, scaler: Value | None) -> bool:
         if isinstance(flag, Lit):
             return bool(flag.value)
         if isinstance(flag, Opaque):
-            return m.choose(flag.path, True, data=False, relevant=True, span=m.loops[-1].span if m.loops else _nowhere())
+            return m.choose(flag.path, True, data=False, relevant=True, span=m.loops[-1].span if m.loops else NOWHERE)
     return True
-
-
-def _nowhere() -> object:
-    from galint.run.machine import NOWHERE
-
-    return NOWHERE
 
 
 def _scale(m: Calls, s: Site) -> Value | None:

@@ -45,7 +45,14 @@ def _method(m: Calls, s: Site) -> Value | None:
 
 FUNCTIONS: dict[str, Meaning] = {
     f"*.{name}": _clip
-    for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradient", "clip_grad_value", "dispatch_clip_grad")
+    for name in (
+        "clip_grad_norm_",
+        "clip_grad_value_",
+        "clip_grad_norm",
+        "clip_gradient",
+        "clip_grad_value",
+        "dispatch_clip_grad",
+    )
 }
 METHODS: dict[tuple[str, str], Meaning] = {
     ("*", name): _method for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradients")

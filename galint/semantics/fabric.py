@@ -50,7 +50,12 @@ def _no_sync(m: Calls, s: Site) -> Value | None:
     return Context("no_sync" if truth is not False else "null", s.arg(0, "module"), s.span)
 
 
-FUNCTIONS: dict[str, Meaning] = {"lightning.Fabric": _make, "lightning.fabric.Fabric": _make, "lightning_fabric.Fabric": _make, "*.Fabric": _make}
+FUNCTIONS: dict[str, Meaning] = {
+    "lightning.Fabric": _make,
+    "lightning.fabric.Fabric": _make,
+    "lightning_fabric.Fabric": _make,
+    "*.Fabric": _make,
+}
 METHODS: dict[tuple[str, str], Meaning] = {
     ("fabric", "setup"): _setup,
     ("fabric", "setup_module"): _setup,

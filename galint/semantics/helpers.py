@@ -49,7 +49,13 @@ def _call(m: Calls, s: Site) -> Value | None:
 def guess(name: str) -> Meaning | None:
     """Scaler helpers by their usual class names."""
     last = name.rpartition(".")[2]
-    if last in {"NativeScaler", "NativeScalerWithGradNormCount", "NativeScalerWithGradUpdate", "ApexScaler", "ApexScalerWithGradNormCount"}:
+    if last in {
+        "NativeScaler",
+        "NativeScalerWithGradNormCount",
+        "NativeScalerWithGradUpdate",
+        "ApexScaler",
+        "ApexScalerWithGradNormCount",
+    }:
         return _make
     return None
 

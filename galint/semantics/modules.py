@@ -43,14 +43,19 @@ def _sums(m: Calls, cls: p.ClassDef) -> bool:
     known: dict[int, bool] = m.result.facts.setdefault("sums", {})
     if id(cls) not in known:
         known[id(cls)] = any(
-            isinstance(n, p.Arg) and n.keyword == "reduction" and isinstance(n.value, p.Const) and n.value.value == "sum"
+            isinstance(n, p.Arg)
+            and n.keyword == "reduction"
+            and isinstance(n.value, p.Const)
+            and n.value.value == "sum"
             for n in m.static.walk(cls)
         )
     return known[id(cls)]
 
 
 def _note_sync(m: Calls, module: Module, out: Tensor) -> None:
-    wrappers = [w for w in m.result.modules.values() if isinstance(w, Module) and w.wrap in {"ddp", "fsdp", "fsdp2", "apex-ddp"}]
+    wrappers = [
+        w for w in m.result.modules.values() if isinstance(w, Module) and w.wrap in {"ddp", "fsdp", "fsdp2", "apex-ddp"}
+    ]
     for wrapper in wrappers:
         if wrapper is module:
             out.synced[wrapper.ident] = wrapper.sync and not _under_no_sync(m, wrapper)
@@ -160,13 +165,36 @@ def guess(name: str) -> Meaning | None:
     """Layers of torch.nn and models of the zoos."""
     root, _, rest = name.partition(".")
     last = path_terminal(name)
-    if root == "torch" and f".{rest}".startswith(".nn.") and last[:1].isupper() and "functional" not in rest and "init" not in rest:
+    if (
+        root == "torch"
+        and f".{rest}".startswith(".nn.")
+        and last[:1].isupper()
+        and "functional" not in rest
+        and "init" not in rest
+    ):
         return _make
-    if root in {"torchvision", "timm", "segmentation_models_pytorch", "smp", "torch_geometric", "monai", "efficientnet_pytorch"}:
-        if "models" in rest or "create_model" in rest or ".nets" in rest or last[:1].isupper() and root != "torchvision":
-            return _named_model if "transforms" not in rest and "data" not in rest and "Loss" not in last and "loss" not in rest else None
-    if last == "from_pretrained" and any(w in name for w in ("Model", "Bert", "GPT", "LM", "T5", "For", "UNet", "Vae", "CLIP", "Roberta")):
-        return None if any(w in name for w in ("Token", "Config", "Processor", "Scheduler", "Feature")) else _named_model
+    if root in {
+        "torchvision",
+        "timm",
+        "segmentation_models_pytorch",
+        "smp",
+        "torch_geometric",
+        "monai",
+        "efficientnet_pytorch",
+    } and (
+        "models" in rest or "create_model" in rest or ".nets" in rest or (last[:1].isupper() and root != "torchvision")
+    ):
+        return (
+            _named_model
+            if "transforms" not in rest and "data" not in rest and "Loss" not in last and "loss" not in rest
+            else None
+        )
+    if last == "from_pretrained" and any(
+        w in name for w in ("Model", "Bert", "GPT", "LM", "T5", "For", "UNet", "Vae", "CLIP", "Roberta")
+    ):
+        return (
+            None if any(w in name for w in ("Token", "Config", "Processor", "Scheduler", "Feature")) else _named_model
+        )
     return None
 
 
@@ -197,6 +225,18 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("module", "zero_grad"): _zero_grad,
     **{
         ("module", name): _same_module
-        for name in "to cuda cpu half float double bfloat16 requires_grad_ apply compile type".split()
+        for name in [
+            "to",
+            "cuda",
+            "cpu",
+            "half",
+            "float",
+            "double",
+            "bfloat16",
+            "requires_grad_",
+            "apply",
+            "compile",
+            "type",
+        ]
     },
 }

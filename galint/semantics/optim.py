@@ -85,7 +85,11 @@ def _scheduler_step(m: Calls, s: Site) -> Value | None:
     receiver = s.receiver
     data: dict[str, object] = {}
     if isinstance(receiver, Opaque):
-        data = {"prepared": bool(receiver.items.get("__prepared__")), "class": receiver.items.get("__class__"), "args": len(s.args)}
+        data = {
+            "prepared": bool(receiver.items.get("__prepared__")),
+            "class": receiver.items.get("__class__"),
+            "args": len(s.args),
+        }
         data |= {name: receiver.items.get(f"__{name}__") for name in ("horizon", "made")}
         if receiver.items.get("__prepared__"):
             accelerator = receiver.items["__prepared__"]

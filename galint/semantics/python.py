@@ -314,13 +314,26 @@ def _isinstance(m: Calls, s: Site) -> Value | None:
     classes = [k for k in names if isinstance(k, Class)]
     if isinstance(value, Instance) and classes:
         return TRUE if any(_inherits(value.cls, c) for c in classes) else Opaque(s.text)
-    if isinstance(value, Module) and labels & {"DistributedDataParallel", "DDP", "DataParallel", "FullyShardedDataParallel"}:
+    if isinstance(value, Module) and labels & {
+        "DistributedDataParallel",
+        "DDP",
+        "DataParallel",
+        "FullyShardedDataParallel",
+    }:
         if value.wrap:
-            wrapped = {"ddp": {"DistributedDataParallel", "DDP"}, "dp": {"DataParallel"}}.get(value.wrap, {"FullyShardedDataParallel"})
+            wrapped = {"ddp": {"DistributedDataParallel", "DDP"}, "dp": {"DataParallel"}}.get(
+                value.wrap, {"FullyShardedDataParallel"}
+            )
             return TRUE if labels & wrapped else FALSE
         return Opaque(s.text)
     if isinstance(value, Seq | Mapping):
-        return TRUE if value_kind(value) in labels else FALSE if labels <= {"list", "tuple", "dict", "set", "str", "int"} else Opaque(s.text)
+        return (
+            TRUE
+            if value_kind(value) in labels
+            else FALSE
+            if labels <= {"list", "tuple", "dict", "set", "str", "int"}
+            else Opaque(s.text)
+        )
     if isinstance(value, Lit) and value.value is not None:
         name = "float" if isinstance(value.value, Fraction) else type(value.value).__name__
         if labels <= {"int", "float", "str", "bool", "list", "tuple", "dict"}:
@@ -348,9 +361,20 @@ def _getattr(m: Calls, s: Site) -> Value | None:
         return External(f"{value.name}.{name}")
     if isinstance(value, Opaque | Class):
         got = m.get_attr(value, name, s.node)
-        if len(s.args) > 2 and isinstance(s.args[2], Lit) and isinstance(got, Opaque) and type(got) is Opaque and s.args[2].is_number:
+        if (
+            len(s.args) > 2
+            and isinstance(s.args[2], Lit)
+            and isinstance(got, Opaque)
+            and type(got) is Opaque
+            and s.args[2].is_number
+        ):
             default = s.args[2]
-            if got.path not in m.result.known and not isinstance(default.value, bool) and not got.kind and not got.attrs:
+            if (
+                got.path not in m.result.known
+                and not isinstance(default.value, bool)
+                and not got.kind
+                and not got.attrs
+            ):
                 return m.soft(Lit(default.value, frozenset({got.path}), text=got.path))
         return got
     return None
@@ -366,9 +390,8 @@ def _setattr(m: Calls, s: Site) -> Value | None:
 def _hasattr(m: Calls, s: Site) -> Value | None:
     if len(s.args) == 2 and isinstance(s.args[1], Lit):
         value, name = s.args[0], str(s.args[1].value)
-        if isinstance(value, Instance):
-            if name in value.attrs or m.class_member(value.cls, name) is not None:
-                return TRUE
+        if isinstance(value, Instance) and (name in value.attrs or m.class_member(value.cls, name) is not None):
+            return TRUE
         if isinstance(value, Module) and name == "module":
             return TRUE if value.wrap else Opaque(s.text)
         if isinstance(value, Module) and name == "no_sync":
@@ -389,7 +412,7 @@ def _collect(kind: str) -> Meaning:
             return Seq([Lit(k) for k in value.items], kind)
         if isinstance(value, Iterable) and value.kind == "zip" and all(isinstance(a, Seq) for a in value.args):
             out: list[Value] = []
-            drive(m, value, lambda v: out.append(v), s.node, "comp")  # type: ignore[func-returns-value]
+            drive(m, value, lambda v: out.append(v), s.node, "comp")
             return Seq(out, kind)
         if isinstance(value, Range) and len(range(value.start, value.stop, value.step)) <= 64:
             return Seq([Lit(i, value.keys) for i in range(value.start, value.stop, value.step)], kind)
@@ -536,7 +559,11 @@ def _clear(m: Calls, s: Site) -> Value | None:
 def _pop(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Seq) and s.receiver.elts:
         index = m.resolve(s.args[0]) if s.args else Lit(-1)
-        if isinstance(index, Lit) and isinstance(index.value, int) and -len(s.receiver.elts) <= index.value < len(s.receiver.elts):
+        if (
+            isinstance(index, Lit)
+            and isinstance(index.value, int)
+            and -len(s.receiver.elts) <= index.value < len(s.receiver.elts)
+        ):
             return s.receiver.elts.pop(index.value)
     if isinstance(s.receiver, Mapping) and s.args and isinstance(s.args[0], Lit):
         found = s.receiver.items.pop(s.args[0].value, None)

@@ -28,7 +28,9 @@ def _backward(m: Calls, s: Site) -> Value | None:
     if not s.args and "loss" in s.kwargs:
         s.args.append(s.kwargs["loss"])
     losses = [t for v in s.args[:1] for t in m.tensors_in(v) if t.grad]
-    if isinstance(target, Optimizer | Module) or (isinstance(target, Opaque) and target.kind in {"engine", "accelerator", "fabric"}):
+    if isinstance(target, Optimizer | Module) or (
+        isinstance(target, Opaque) and target.kind in {"engine", "accelerator", "fabric"}
+    ):
         if losses:
             m.backward(losses[0], s.span)
         elif s.args:
@@ -132,7 +134,9 @@ def _scaled(sign: int) -> Meaning:
         if s.name.endswith("_") and isinstance(result, Tensor):
             target.terms, target.keys = result.terms, result.keys
             if target.done:
-                m.event("late_scale", s.span, target.path, before=ONE, after=result.terms[-1].coefficient, keys=result.keys)
+                m.event(
+                    "late_scale", s.span, target.path, before=ONE, after=result.terms[-1].coefficient, keys=result.keys
+                )
             return target
         return result
 
@@ -184,7 +188,11 @@ def _item(m: Calls, s: Site) -> Value | None:
 
 def _size(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Tensor | Opaque):
-        return Opaque(f"{s.receiver.path}.{s.name}({', '.join(str(a.value) for a in s.args if isinstance(a, Lit))})", data=True, born=s.receiver.born)
+        return Opaque(
+            f"{s.receiver.path}.{s.name}({', '.join(str(a.value) for a in s.args if isinstance(a, Lit))})",
+            data=True,
+            born=s.receiver.born,
+        )
     return None
 
 
@@ -339,7 +347,7 @@ def _chunk(m: Calls, s: Site) -> Value | None:
         out = Opaque(f"{target.path}.{path_terminal(s.name)}", data=True, born=target.born)
         if count is not None and path_terminal(s.name) in {"chunk", "tensor_split", "array_split"}:
             number = m.resolve(count)
-            if isinstance(number, Lit) and number.is_number or isinstance(number, Opaque) and not number.data:
+            if (isinstance(number, Lit) and number.is_number) or (isinstance(number, Opaque) and not number.data):
                 out.length = number
         return out
     return None
@@ -438,5 +446,7 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("opaque", "tensor_split"): _chunk,
     ("criterion", "()"): _criterion,
     **{("tensor", name): _same for name in _LINEAR.split()},
-    **{("opaque", name): _same for name in ("to", "cuda", "cpu", "float", "half", "long", "contiguous", "non_blocking")},
+    **{
+        ("opaque", name): _same for name in ("to", "cuda", "cpu", "float", "half", "long", "contiguous", "non_blocking")
+    },
 }

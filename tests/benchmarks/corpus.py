@@ -62,7 +62,14 @@ class Tally:
     crashed: list[str] = field(default_factory=list)
 
 
-def judge(rows: list[dict[str, Any]], files: dict[str, dict[str, Any]], config: Config, only: set[str], slack: int, whole: bool) -> Tally:
+def judge(
+    rows: list[dict[str, Any]],
+    files: dict[str, dict[str, Any]],
+    config: Config,
+    only: set[str],
+    slack: int,
+    whole: bool,
+) -> Tally:
     """Lint every listed file and compare."""
     tally = Tally()
     for row in rows:
@@ -72,7 +79,11 @@ def judge(rows: list[dict[str, Any]], files: dict[str, dict[str, Any]], config: 
         path, root = Path(entry["file"]), None
         if whole and entry.get("checkout") and entry.get("path_in_checkout"):
             root = Path(entry["checkout"])
-            path = root / entry["path_in_checkout"] if not str(entry["path_in_checkout"]).startswith("/") else Path(entry["path_in_checkout"])
+            path = (
+                root / entry["path_in_checkout"]
+                if not str(entry["path_in_checkout"]).startswith("/")
+                else Path(entry["path_in_checkout"])
+            )
         start = time.perf_counter()
         report = lint_bytes(path.read_bytes(), str(path), config, path, root)
         tally.slow.append((time.perf_counter() - start, row["id"]))
@@ -80,13 +91,18 @@ def judge(rows: list[dict[str, Any]], files: dict[str, dict[str, Any]], config: 
         tally.loops += report.loops
         tally.understood += report.understood
         tally.lost += [f"{row['id']} {n.span.row} {n.reason}" for n in report.not_understood]
-        labels = [(label["rule"], CODES[label["rule"]], label["line"]) for label in row["labels"] if label["rule"] in CODES]
+        labels = [
+            (label["rule"], CODES[label["rule"]], label["line"]) for label in row["labels"] if label["rule"] in CODES
+        ]
         hits: set[int] = set()
         findings = [d for d in report.diagnostics if d.code in only]
         for diagnostic in findings:
             match = None
             for index, (_, codes, line) in enumerate(labels):
-                if diagnostic.code in codes and (abs(diagnostic.span.row - line) <= slack or any(abs(r.span.row - line) <= 2 for r in diagnostic.related)):
+                if diagnostic.code in codes and (
+                    abs(diagnostic.span.row - line) <= slack
+                    or any(abs(r.span.row - line) <= 2 for r in diagnostic.related)
+                ):
                     match = index
                     break
             if match is None:
@@ -146,7 +162,9 @@ def main() -> None:
     for mark in sorted(set(tally.found) | set(tally.missed)):
         found, missed = tally.found[mark], len(tally.missed.get(mark, []))
         print(f"{mark[0]:22}{mark[1]:8} found {found} of {found + missed}")
-    print(f"loops {tally.loops} understood {tally.understood} ({tally.understood / max(tally.loops, 1):.2f}); slowest {sorted(tally.slow)[-3:]}")
+    print(
+        f"loops {tally.loops} understood {tally.understood} ({tally.understood / max(tally.loops, 1):.2f}); slowest {sorted(tally.slow)[-3:]}"
+    )
 
 
 if __name__ == "__main__":
