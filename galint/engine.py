@@ -123,7 +123,12 @@ def _linted(
             found = Diagnostic("GA000", "syntax-error", _RULES["GA000"].severity, error.message, source.filename, span)
             report.diagnostics = [found]
         return report, None
-    analysis = analyse(program, config, root, source.path)
+    try:
+        analysis = analyse(program, config, root, source.path)
+    except RecursionError:
+        span = program.body[0].span
+        report.loops, report.not_understood = 1, [NotUnderstood(source.filename, span, "the code nests too deeply")]
+        return report, None
     if analysis is not None:
         _count(analysis, source, report)
         found_all = [d for d in diagnose(analysis, source) if d.code in selected]

@@ -1,10 +1,10 @@
 """Every exception that galint raises on purpose.
 
-    GalintError
-    ├── ConfigError        a setting or flag that cannot be understood (exit 2)
-    │   └── UnknownRule    a rule code or name that does not exist, with the nearest one
-    ├── ParseError         a file whose text is not Python (reported as GA000)
-    └── SourceError        a file that cannot be read or decoded
+GalintError
+├── ConfigError        a setting or flag that cannot be understood (exit 2)
+│   └── UnknownRule    a rule code or name that does not exist, with the nearest one
+├── ParseError         a file whose text is not Python (reported as GA000)
+└── SourceError        a file that cannot be read or decoded
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ class ParseError(GalintError):
         self.message = message
         self.row = row
         self.column = column
+
+
+class TooComplex(ParseError):
+    """The text may be valid Python, but is nested too deeply or too large to be analysed."""
 
 
 class SourceError(GalintError):

@@ -11,18 +11,14 @@ from typing import Any
 
 import libcst as cst
 
-from galint.errors import ParseError
+from galint.errors import ParseError, TooComplex
 from galint.program import Program
 from galint.source import Span
 from galint.syntax.comments import comments
 from galint.syntax.cursor import Cursor
+from galint.syntax.guard import guard, row_column
 from galint.syntax.statements import body
 
-# CPython allows 200; libcst's native parser overflows the C stack (and kills the process) at some 1,000.
-MAX_NESTING = 200
-_bracket = re.compile(r"[()\[\]{}]")
-_opaque = re.compile(r"#[^\r\n]*|(\"\"\"|''')(?:\\.|(?!\1).)*\1|(\"|')(?:\\.|(?!\2)[^\\\r\n])*\2", re.DOTALL)
-_lambdas = re.compile(rf"(?:\blambda\b[^:\n]*:\s*){{{MAX_NESTING}}}")
 _place = re.compile(r"error at (\d+):(\d+): ?")
 _last_token = re.compile(r"(\w+|\S)\s*$")
 
@@ -56,7 +52,7 @@ def parse(text: str) -> Program:
     """Lowers `text` to the loop program.
 
     Rows are counted over \\n, \\r\\n and \\r; a leading byte order mark belongs to no column.
-    Raises ParseError, and nothing else, when the text is not Python.
+    Raises ParseError, and nothing else, when the text is not Python; TooComplex when it is too deep or too large.
     """
     return _parse(text, None)[1]
 
@@ -64,7 +60,7 @@ def parse(text: str) -> Program:
 def _parse(text: str, record: list[tuple[Span, Any]] | None) -> tuple[cst.Module, Program]:
     if text.startswith("\ufeff"):
         text = text[1:]
-    _guard(text)
+    guard(text)
     # The tree is many small objects without garbage among them: collections in between only cost.
     collecting = gc.isenabled()
     gc.disable()
@@ -76,7 +72,7 @@ def _parse(text: str, record: list[tuple[Span, Any]] | None) -> tuple[cst.Module
     except cst.ParserSyntaxError as error:
         raise _located(text, error) from None
     except RecursionError:
-        raise ParseError("the code is nested too deeply", 1, 1) from None
+        raise TooComplex("the code is nested too deeply", 1, 1) from None
     except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
         raise
     except BaseException as error:  # a native panic is no Exception
@@ -84,42 +80,6 @@ def _parse(text: str, record: list[tuple[Span, Any]] | None) -> tuple[cst.Module
     finally:
         if collecting:
             gc.enable()
-
-
-def _guard(text: str) -> None:
-    """Refuses what would overflow the native parser's stack, and characters that no file may hold."""
-    if (zero := text.find("\0")) >= 0:
-        raise ParseError("source code cannot contain null bytes", *_row_column(text, zero))
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ParseError("source code cannot contain surrogates", *_row_column(text, error.start)) from None
-    if _too_deep(text) and (place := _too_deep(_opaque.sub(_blank, text))):
-        raise ParseError("too many nested brackets", *_row_column(text, place))
-    if text.count("lambda") >= MAX_NESTING and (match := _lambdas.search(text)):
-        raise ParseError("too many nested lambdas", *_row_column(text, match.start()))
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match.group())
-
-
-def _too_deep(text: str) -> int:
-    """The offset of the first bracket nested deeper than allowed, else 0."""
-    depth = 0
-    for match in _bracket.finditer(text):
-        if match.group() in "([{":
-            depth += 1
-            if depth > MAX_NESTING:
-                return match.start()
-        elif depth:
-            depth -= 1
-    return 0
-
-
-def _row_column(text: str, offset: int) -> tuple[int, int]:
-    starts = Cursor(text[:offset]).starts
-    return len(starts) - 1, offset - starts[-2] + 1
 
 
 def _located(text: str, error: BaseException) -> ParseError:
@@ -143,7 +103,7 @@ def _offender(text: str, row: int, column: int) -> tuple[int, int]:
     starts = Cursor(text).starts
     end = min(starts[min(row, len(starts) - 1) - 1] + column, len(text))
     token = _last_token.search(text[:end])
-    return _row_column(text, token.start(1)) if token else (row, column + 1)
+    return row_column(text, token.start(1)) if token else (row, column + 1)
 
 
 def _python_error(text: str) -> tuple[str, int, int] | None:
