@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from galint import program as p
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
+from galint.run.static import terminal
 from galint.source import Span
 
 _CHUNKY = re.compile(r"micro|chunk|accum|split|mini|sub|batch|piece|part|shard|round", re.I)
+_RESCALES = re.compile(r"^_*(re)?(scale|normali[sz]e|div(ide)?|mul(tiply)?)_?(model_)?grad(ient)?s?_*$", re.I)
 
 
 @dataclass(slots=True)
@@ -34,7 +36,7 @@ class Scaling:
 def scalings(view: View) -> Iterator[Scaling]:
     """For each backward of a steady, full window: is its coefficient free of N?"""
     for ledger in view.ledgers:
-        if view.run.facts.get("closure") or view.run.facts.get("manual_grad"):
+        if view.run.facts.get("closure") or view.run.facts.get("manual_grad") or _rescaled(view):
             continue
         cadence = view.cadence(ledger)
         steps = view.steps(ledger)
@@ -68,6 +70,12 @@ def scalings(view: View) -> Iterator[Scaling]:
                     _unscaled(view, ledger, entry, coefficients, keys),
                     _assumptions(view, entry),
                 )
+
+
+def _rescaled(view: View) -> bool:
+    """True when the program hands its gradients to a function that scales them by a number of its own."""
+    nodes = (node for body in view.static.bodies for stmt in body for node in view.static.walk(stmt))
+    return any(isinstance(node, p.Call) and bool(_RESCALES.search(terminal(node.func))) for node in nodes)
 
 
 def steady(view: View, steps: list[Step]) -> list[Step]:
