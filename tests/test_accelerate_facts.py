@@ -11,9 +11,8 @@ import pytest
 torch = pytest.importorskip("torch")
 accelerate = pytest.importorskip("accelerate")
 
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-
+nn = torch.nn
+DataLoader, TensorDataset = torch.utils.data.DataLoader, torch.utils.data.TensorDataset
 pytestmark = pytest.mark.filterwarnings("ignore")
 N, BATCHES = 4, 8
 
