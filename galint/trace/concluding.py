@@ -1,0 +1,266 @@
+"""What the numbers of slices and replays say about each finding: confirmed, refuted, consistent or inconclusive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from galint.diagnostic import Diagnostic
+from galint.trace.confirming import SLICE, Job
+from galint.trace.joining import join
+from galint.trace.judge import informs, judge
+from galint.trace.measures import agrees, distance, number, weights
+from galint.trace.model import ENDED, Status, Trace, Verdict, Window, add, from_json
+
+SCALING = frozenset({"GA201", "GA202", "GA203", "GA204", "GA205", "GA206"})
+"""Rules about the factor in the loss: certain only where the text shows how the loss is made."""
+
+_SHOWN_BY = {"GA103": ("GA401", "GA101"), "GA104": ("GA401", "GA402"), "GA107": ("GA102",), "GA302": ("GA301",), "GA602": ("GA601",)}
+"""Rules without a number of their own, and those whose number shows them."""
+
+_OUTSIDE = {
+    "GA105": "the optimizer steps inside backward, so a window holds one micro-batch whatever N is",
+    "GA106": "it is about memory, which a gradient does not show",
+    "GA206": "the slice's micro-batches hold equally many items; `galint replay` weighs the real ones",
+    "GA405": "what is updated besides the parameters is outside the skeleton",
+    "GA406": "the horizon of the schedule is in the text; the slice only counts its steps",
+    "GA502": "the loss's own formula is outside the skeleton; `galint replay` measures the coupling",
+}
+
+Where = Callable[[int], tuple[str, int]]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One finding and what was measured about it. `how` is slice, replay or empty when nothing ran."""
+
+    finding: Diagnostic
+    status: Status
+    reason: str
+    measured: str = ""
+    reference: str = ""
+    how: str = ""
+    optimizer: str = ""
+    windows: list[Window] = field(default_factory=list)
+    shown: Window | None = None
+    notes: list[str] = field(default_factory=list)
+    failed: bool = False
+    """Neither a slice nor a replay could be run."""
+    device: str = ""
+
+
+def conclude(job: Job, where: Where, trouble: str = "") -> list[Outcome]:
+    """An outcome for each finding of a job. `where` turns a slice's row into the user's file and line."""
+    tries = {how: _Try(job, how, where) for how in ("slice", "replay") if how in job.results}
+    return [_decide(d, job, tries, trouble) for d in job.findings]
+
+
+class _Try:
+    """One program's run, read."""
+
+    def __init__(self, job: Job, how: str, where: Where) -> None:
+        self.how = how
+        self.result = result = job.results[how]
+        self.ranks = job.ranks.get(how, {})
+        self.trace = Trace()
+        for body in result["windows"]:
+            record = from_json(body)
+            if isinstance(record, Window):
+                _relocate(record, where)
+                add(self.trace, record)
+        self.verdicts = judge(self.trace)
+        for body in result["verdicts"]:
+            verdict = from_json(body)
+            if isinstance(verdict, Verdict):
+                verdict.filename, verdict.line = where(verdict.line)
+                verdict.lines = [where(n) if f == SLICE else (f, n) for f, n in verdict.lines]
+                self.verdicts.append(verdict)
+
+    @property
+    def ran(self) -> bool:
+        """Whether anything can be said from it."""
+        return not self.result["failed"] and bool(self.trace.windows or self.result["error"]) and self.result["backwards"] > 0
+
+    @property
+    def unsure(self) -> list[str]:
+        """What the slice had to take for granted."""
+        return [*self.result["assumed"], *self.result["undecided"]]
+
+    def about(self, d: Diagnostic) -> Verdict | None:
+        """The verdict about a finding."""
+        joined, _ = join(self.verdicts, [d])
+        own = [v for v in joined if v.finding and v.rule == d.code]
+        own.sort(key=lambda v: list(Status).index(v.status))
+        if own and own[0].status in {Status.CONFIRMED, Status.CONSISTENT}:
+            return own[0]
+        if d.code in _SHOWN_BY:
+            for rule in _SHOWN_BY[d.code]:
+                shown = next((v for v in self.verdicts if v.rule == rule and v.status is Status.CONFIRMED), None)
+                if shown is not None:
+                    return replace(shown, rule=d.code)
+        return own[0] if own else None
+
+
+def _relocate(window: Window, where: Where) -> None:
+    """The user's files and lines in place of the slice's."""
+    window.file, window.line = where(window.line)
+    for micro in window.micros:
+        micro.file, micro.line = where(micro.line)
+        if micro.cleared:
+            micro.cleared = where(micro.cleared[1])
+    if window.dropped_at:
+        window.dropped_at = where(window.dropped_at[1])
+    for kind in ("clips", "unscales", "scaler_updates", "scheduler_steps", "side_effects", "no_sync_lines"):
+        for mark in getattr(window, kind):
+            mark["file"], mark["line"] = where(int(mark["line"]))
+
+
+def _decide(d: Diagnostic, job: Job, tries: dict[str, _Try], trouble: str) -> Outcome:
+    sliced, replayed = (t if t is not None and t.ran else None for t in (tries.get("slice"), tries.get("replay")))
+    if sliced is None and replayed is None:
+        why = trouble or job.no_slice or next((t.result["failed"] for t in tries.values() if t.result["failed"]), "") or "no gradient step ran"
+        return Outcome(d, Status.INCONCLUSIVE, f"the loop could not be run: {why}", failed=True)
+    if sliced is None and replayed is not None:
+        out = _outcome(d, replayed)
+        why = tries["slice"].result["failed"] if "slice" in tries else job.no_slice
+        out.notes.append("replayed from the abstract run" + (f": {why}" if why else ""))
+        return out
+    assert sliced is not None
+    out = _outcome(d, sliced)
+    if out.status in {Status.CONFIRMED, Status.CONSISTENT} or replayed is None:
+        return out
+    other = _outcome(d, replayed)
+    if other.status not in {Status.CONFIRMED, Status.CONSISTENT}:
+        return out
+    if sliced.unsure or out.status is Status.INCONCLUSIVE:
+        known = ", ".join(f"`{u}`" for u in sliced.unsure[:3])
+        other.notes.append("replayed from the abstract run" + (f": the slice does not know {known}" if known else ""))
+        return other
+    out.notes.append(f"the abstract run's own events show it ({other.measured}): the slice takes another path")
+    return out
+
+
+def _outcome(d: Diagnostic, ran: _Try) -> Outcome:
+    """What one run says."""
+    verdict = ran.about(d)
+    measured = [w for w in ran.trace.windows if w.measured]
+    base = Outcome(d, Status.INCONCLUSIVE, "", how=ran.how, windows=ran.trace.windows, device=ran.result["device"])
+    gap = ran.ranks.get("gap")
+    if d.code == "GA603" and gap is not None:
+        base.measured = f"parameters of 2 ranks differ by {gap:.2g}"
+        base.reference = "parameters are equal on all ranks"
+        base.status = Status.CONFIRMED if gap > 1e-6 else Status.REFUTED
+        base.reason = (
+            "the step applies a gradient that was not synchronised" if gap > 1e-6 else "two ranks stay equal after their steps"
+        )
+        base.shown = measured[0] if measured else None
+        return base
+    if d.code in _OUTSIDE and (verdict is None or verdict.status is not Status.CONFIRMED):
+        return _outside(d, base, verdict, measured)
+    if verdict is None:
+        return _general(d, base, ran, measured)
+    base.status, base.reason, base.optimizer = verdict.status, verdict.reason, verdict.optimizer
+    base.measured, base.reference = verdict.measured, verdict.reference
+    base.shown = _window(ran.trace.windows, verdict)
+    if base.status is Status.CONFIRMED and d.code in SCALING:
+        _cap(base, ran)
+    return base
+
+
+def _cap(out: Outcome, ran: _Try) -> None:
+    """Scaling is confirmed only where the loss is made in plain sight."""
+    assumed = ", ".join(f"`{a}`" for a in ran.result["assumed"][:3])
+    if ran.how == "replay":
+        why = "the factor in the loss is the linter's own reading"
+    elif assumed:
+        why = f"the slice took {assumed} as 1"
+    elif ran.result["hidden"]:
+        why = "the loss is made outside the skeleton, so a division may hide there"
+    else:
+        return
+    out.status = Status.CONSISTENT
+    out.notes.append(why)
+
+
+def _outside(d: Diagnostic, out: Outcome, verdict: Verdict | None, measured: Sequence[Window]) -> Outcome:
+    out.reason = _OUTSIDE[d.code]
+    out.shown = measured[0] if measured else None
+    if d.code == "GA105" and out.windows and all(w.n <= 1 or w.unsupported for w in out.windows):
+        out.status = Status.CONSISTENT
+        out.measured = "1 micro-batch a step"
+    elif d.code == "GA206" and measured and all(agrees(w) for w in measured):
+        out.status = Status.CONSISTENT
+        out.measured = weights(measured[0])
+    elif d.code == "GA406" and any(w.scheduler_steps for w in out.windows):
+        window = next(w for w in out.windows if w.scheduler_steps)
+        out.status = Status.CONSISTENT
+        out.measured = f"the schedule advances {len(window.scheduler_steps)} times a window of {window.n}"
+    elif verdict is not None and verdict.status is Status.CONSISTENT:
+        out.status, out.measured = verdict.status, verdict.measured
+    return out
+
+
+def _general(d: Diagnostic, out: Outcome, ran: _Try, measured: Sequence[Window]) -> Outcome:
+    """No rule of the tracer speaks of it: whether any step leaves the large batch."""
+    if ran.result["error"]:
+        out.status, out.reason, out.measured = Status.CONFIRMED, "the loop raises an error", ran.result["error"]
+        return out
+    wrong = [w for w in measured if not agrees(w)]
+    never = [w for w in out.windows if w.unsupported == ENDED]
+    if wrong:
+        window = wrong[0]
+        out.status, out.shown = Status.CONSISTENT, window
+        out.reason = "the step does not apply the large batch's gradient"
+        out.measured, out.reference = weights(window), f"N·w = 1; {distance(window)}"
+        if d.code == "GA701" and ran.how == "slice":
+            out.status = Status.CONFIRMED
+    elif never:
+        out.status, out.reason = Status.CONSISTENT, f"{never[0].dropped} micro-batches reach no step"
+        out.measured = f"{never[0].dropped} not applied"
+    else:
+        out.reason = "nothing measured speaks of this rule"
+        out.shown = measured[0] if measured else None
+    return out
+
+
+def _window(windows: Sequence[Window], verdict: Verdict) -> Window | None:
+    return next((w for w in windows if w.optimizer == verdict.optimizer and w.index in verdict.windows), None)
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """1 when a fault is confirmed, 3 when a loop could not be run, 4 when one could not be decided, else 0."""
+    if any(o.status is Status.CONFIRMED and not informs(o.finding.code) for o in outcomes):
+        return 1
+    if any(o.failed for o in outcomes):
+        return 3
+    return 4 if any(o.status is Status.INCONCLUSIVE for o in outcomes) else 0
+
+
+def numbers(window: Window) -> str:
+    """`N·w = …; ratio of norms …, cosine …, relative error …` and the traffic against its minimum."""
+    parts = [weights(window), distance(window)] if window.measured else [window.unsupported or "not measured"]
+    if window.buckets:
+        once = max((m.bytes for m in window.micros), default=0)
+        parts.append(
+            f"{window.allreduces} all-reduces and {window.bytes:,} bytes (minimum {window.buckets} and {once:,})"
+        )
+    return "; ".join(parts)
+
+
+def body(out: Outcome) -> dict[str, Any]:
+    """An outcome as JSON."""
+    window = out.shown
+    shown = None if window is None else {
+        "index": window.index, "optimizer": window.optimizer, "n": window.n, "nw": window.nw, "carry": window.carry,
+        "ratio": window.ratio, "cosine": window.cosine, "relative_error": window.relative_error,
+        "allreduces": window.allreduces, "bytes": window.bytes, "minimum_allreduces": window.buckets,
+    }  # fmt: skip
+    return {
+        "rule": out.finding.code, "status": str(out.status), "reason": out.reason, "measured": out.measured,
+        "reference": out.reference, "how": out.how, "notes": out.notes, "device": out.device, "window": shown,
+        "windows": [{"n": w.n, "nw": w.nw, "measured": w.measured} for w in out.windows],
+    }  # fmt: skip
+
+
+_ = number

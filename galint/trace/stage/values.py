@@ -1,0 +1,245 @@
+"""What a slice computes with: unknown things, losses that carry a real gradient, and the file's own classes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from galint.trace.stage.world import World
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "@": operator.matmul,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class NoStage(Exception):
+    """The slice needs something that the stage does not have."""
+
+
+class StopStage(BaseException):
+    """Enough was run."""
+
+
+class Unknown:
+    """A value outside the skeleton, known by its spelling. `kind` is what it becomes when it is used.
+
+    `data` says that it comes from the training data; `modules` are what went into the call that gave it;
+    `origin` is the library name whose call gave it.
+    """
+
+    __slots__ = ("actor", "attrs", "data", "kind", "loader", "modules", "name", "origin", "path", "world")
+
+    def __init__(self, world: World, path: str, kind: str = "", name: str = "", *, data: bool = False) -> None:
+        self.world = world
+        self.path = path
+        self.kind = kind
+        self.name = name or path
+        self.data = data
+        self.attrs: dict[str, Any] = {}
+        self.modules: list[torch.nn.Module] = []
+        self.origin = ""
+        self.actor: Any = None
+        self.loader: Any = None
+
+    def __bool__(self) -> bool:
+        return self.world.decide(self, self.path, None, None)
+
+    def __iter__(self) -> Any:
+        return iter(self.world.elements(self, "length"))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return f"<{self.path}>"
+
+
+class Flow:
+    """A model's output or a loss: `loss` is a real scalar with a gradient.
+
+    `visible` says that the text shows how the loss is made (a torch loss function); `assumed` are the factors
+    that the slice could not know and took as one.
+    """
+
+    __slots__ = ("assumed", "parts", "prediction", "target", "tensor", "visible", "world")
+
+    def __init__(
+        self,
+        world: World,
+        prediction: torch.Tensor | None = None,
+        target: torch.Tensor | None = None,
+        tensor: torch.Tensor | None = None,
+        *,
+        visible: bool = False,
+        assumed: frozenset[str] = frozenset(),
+        parts: list[Flow] | None = None,
+    ) -> None:
+        self.world = world
+        self.prediction = prediction
+        self.target = target
+        self.tensor = tensor
+        self.visible = visible
+        self.assumed = assumed
+        self.parts = parts
+
+    @property
+    def loss(self) -> torch.Tensor:
+        """The scalar loss, computed once."""
+        if self.tensor is None:
+            assert self.prediction is not None and self.target is not None
+            self.tensor = torch.nn.functional.mse_loss(self.prediction, self.target)
+        return self.tensor
+
+    def become(self, tensor: torch.Tensor, *others: Flow, assumed: frozenset[str] = frozenset()) -> Flow:
+        """A loss computed from this one and others."""
+        flows = (self, *others)
+        return Flow(
+            self.world,
+            tensor=tensor,
+            visible=all(f.visible for f in flows),
+            assumed=frozenset().union(assumed, *(f.assumed for f in flows)),
+        )
+
+    def operate(self, op: str, other: Any, text: str, reverse: bool = False) -> Any:
+        """Arithmetic with a number or another loss by torch itself; an unknown factor is taken as one."""
+        if op in {"==", "!=", "<", "<=", ">", ">="}:
+            return Unknown(self.world, text, data=True)
+        if isinstance(other, Flow):
+            if op in {"+", "-"}:
+                a, b = (other.loss, self.loss) if reverse else (self.loss, other.loss)
+                return self.become(OPERATORS[op](a, b), other)
+            return self.become(self.loss, other, assumed=frozenset({text}))
+        if isinstance(other, bool | int | float) or (isinstance(other, torch.Tensor) and other.numel() == 1):
+            a, b = (other, self.loss) if reverse else (self.loss, other)
+            if op in {"+", "-", "*", "/", "**"}:
+                return self.become(OPERATORS[op](a, b))
+            return self
+        if op in {"+", "-"} and isinstance(other, Unknown) and not other.modules:
+            return self  # a term without a gradient
+        name = other.path if isinstance(other, Unknown) else text
+        return self.become(self.loss, assumed=frozenset({name}))
+
+    def __add__(self, other: Any) -> Any:
+        return self.operate("+", other, "a sum")
+
+    def __radd__(self, other: Any) -> Any:
+        return self.operate("+", other, "a sum", True)
+
+    def __iter__(self) -> Any:
+        return iter(self.parts or [self])
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return "<loss>"
+
+
+class External:
+    """A dotted name of another package."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Method:
+    """Something that the stage itself can be asked to do."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self.run = run
+
+
+class Class:
+    """A class of the file: `methods` are (function, kind), `fields` its class attributes."""
+
+    def __init__(
+        self,
+        name: str,
+        bases: list[Any],
+        methods: dict[str, tuple[Any, str]],
+        fields: dict[str, Any],
+        data: bool,
+        trains: bool,
+    ) -> None:
+        self.name = name
+        self.bases = bases
+        self.methods = methods
+        self.fields = fields
+        self.data = data
+        self.trains = trains
+
+    def find(self, name: str) -> tuple[Any, str] | None:
+        """A method by name, through the bases of the file."""
+        if name in self.methods:
+            return self.methods[name]
+        for base in self.bases:
+            if isinstance(base, Class) and (found := base.find(name)) is not None:
+                return found
+        return None
+
+    def field(self, name: str) -> Any:
+        """A class attribute; None when there is none (and then `has` is false)."""
+        if name in self.fields:
+            return self.fields[name]
+        return next((b.field(name) for b in self.bases if isinstance(b, Class) and b.has(name)), None)
+
+    def has(self, name: str) -> bool:
+        """Whether the class or a base has the attribute."""
+        return name in self.fields or any(isinstance(b, Class) and b.has(name) for b in self.bases)
+
+    @property
+    def foreign(self) -> list[str]:
+        """Last names of bases that are not the file's."""
+        out: list[str] = []
+        for base in self.bases:
+            if isinstance(base, Class):
+                out += base.foreign
+            elif isinstance(base, External):
+                out.append(base.name.rsplit(".", 1)[-1])
+            elif isinstance(base, Unknown):
+                out.append(base.path.rsplit(".", 1)[-1])
+        return out
+
+
+class Instance:
+    """An object of a class of the file: a plain namespace."""
+
+    __slots__ = ("actor", "attrs", "cls", "path")
+
+    def __init__(self, cls: Class | None, path: str = "self") -> None:
+        self.cls = cls
+        self.path = path
+        self.attrs: dict[str, Any] = {}
+        self.actor: Any = None

@@ -1,0 +1,415 @@
+"""The stage: what a slice asks for names, attributes, calls, truth and iteration.
+
+Numbers and undecided conditions come from the abstract run of the same scenario (the job); everything that touches
+gradients is real torch; everything else stays unknown. A slice can reach nothing but this object.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from galint.trace.stage import actors
+from galint.trace.stage.members import Members
+from galint.trace.stage.values import (
+    OPERATORS,
+    Class,
+    External,
+    Flow,
+    Instance,
+    Method,
+    NoStage,
+    StopStage,
+    Unknown,
+)
+
+MOST_TICKS = 20_000
+_FLIPPED = {"is": "is not", "is not": "is", "==": "!=", "!=": "=="}
+_EXCEPTIONS = {
+    "StopIteration": StopIteration,
+    "IndexError": IndexError,
+    "KeyError": KeyError,
+    "StopAsyncIteration": StopAsyncIteration,
+    "AttributeError": AttributeError,
+}
+PLAIN = bool | int | float | str | bytes | None
+
+
+class World(Members):
+    """One stage. `job` holds the scenario: numbers, choices, loop lengths, kinds of names."""
+
+    def __init__(self, job: dict[str, Any], device: torch.device, rank: int = 0) -> None:
+        super().__init__(job, device, rank)
+        self.ticks = 0
+        self.choices: dict[str, bool] = job["choices"]
+        self.forced: dict[str, bool] = job["forced"]
+        self.places: dict[tuple[int, int], bool] = {(r, c): v for r, c, v in job["places"]}
+        self.lengths: dict[tuple[int, int], int] = {(r, c): n for r, c, n in job["lengths"]}
+        self.undecided: dict[str, bool] = {}
+        """Conditions that neither the slice nor the abstract run decided, and what was taken."""
+
+    # --- budget --------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """One iteration of a loop; ends the slice when there are too many."""
+        self.ticks += 1
+        if self.ticks > MOST_TICKS:
+            raise StopStage
+
+    def raised(self, name: str) -> None:
+        """A `raise` of the skeleton: iteration protocols need theirs, any other ends the slice."""
+        kind = _EXCEPTIONS.get(name)
+        if kind is not None:
+            raise kind
+        raise StopStage
+
+    def exception(self, name: str) -> type[BaseException]:
+        """The exception class that a handler of the skeleton catches."""
+        return _EXCEPTIONS[name]
+
+    # --- names and settings --------------------------------------------------------------------
+
+    def setting(self, name: str, value: Any) -> Any:
+        """A default or a constant, or what the scenario gives the setting instead."""
+        key = name.removeprefix("self.")
+        for spelling in (name, key):
+            if spelling in self.values:
+                return self.values[spelling]
+        if value is None or isinstance(value, str) and not value:
+            return Unknown(self, name, self.kind(name), name) if value is None and self.kind(name) else value
+        if isinstance(value, int) and not isinstance(value, bool) and value <= 1 and name in self.settings:
+            return self.settings[name]
+        return value
+
+    def named(self, value: Any, name: str) -> Any:
+        """A value gets the kind that its new name suggests."""
+        if isinstance(value, Unknown) and not value.kind and not value.data and value.actor is None:
+            value.kind = self.kind(name)
+            value.name = name
+        return value
+
+    def born(self, value: Any) -> Any:
+        """What backward will start from becomes a real loss where it is bound, so that its forward runs there."""
+        if isinstance(value, Unknown) and value.kind in {"", "criterion"}:
+            return self.loss_of(value)
+        return value
+
+    # --- operators -----------------------------------------------------------------------------
+
+    def operate(self, op: str, left: Any, right: Any, text: str) -> Any:
+        """A binary operator: numbers and losses for real, unknown things by the abstract run's number."""
+        if isinstance(left, Flow):
+            return left.operate(op, right, text)
+        if isinstance(right, Flow):
+            return right.operate(op, left, text, True)
+        if isinstance(left, Unknown) or isinstance(right, Unknown):
+            number = self.number(text)
+            if number is not None:
+                return number
+            out = Unknown(self, text, data=getattr(left, "data", False) or getattr(right, "data", False))
+            out.modules = [*getattr(left, "modules", []), *getattr(right, "modules", [])]
+            if out.modules and op in {"+", "-", "*", "/"}:
+                a, b = (self.loss_of(v) if isinstance(v, Unknown) and v.modules else v for v in (left, right))
+                return self.operate(op, a, b, text)
+            return out
+        try:
+            return OPERATORS[op](left, right)
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError, MemoryError):
+            return Unknown(self, text)
+
+    def augment(self, op: str, left: Any, right: Any, text: str) -> Any:
+        """`left op= right`: in place for lists and gradients."""
+        if isinstance(left, torch.Tensor) and isinstance(right, int | float) and op in {"*", "/"}:
+            with torch.no_grad():
+                return left.mul_(right) if op == "*" else left.div_(right)
+        if isinstance(left, list) and op == "+":
+            left.extend(self.spread(right))
+            return left
+        return self.operate(op, left, right, text)
+
+    def unary(self, op: str, value: Any) -> Any:
+        """`-x`, `+x`, `~x`."""
+        if isinstance(value, Flow):
+            return value.become(-value.loss) if op == "-" else value
+        if isinstance(value, bool | int | float):
+            return -value if op == "-" else +value if op == "+" else ~int(value)
+        return value
+
+    def compare(self, op: str, left: Any, right: Any, text: str) -> Any:
+        """A comparison; unknown when one side is."""
+        if op in {"is", "is not"} and right is None and isinstance(left, Unknown | Flow | Instance | torch.nn.Module):
+            if isinstance(left, Unknown):
+                known = self.chosen(text) if not left.kind else self.choices.get(text)
+                if known is None and not left.kind:
+                    return Unknown(self, text)
+                if known is not None:
+                    return known
+            return op == "is not"
+        if op in {"is", "is not"}:
+            if isinstance(left, Unknown) or isinstance(right, Unknown):
+                return Unknown(self, text)
+            return (left is right) == (op == "is")
+        if isinstance(left, Unknown | Flow) or isinstance(right, Unknown | Flow):
+            return Unknown(self, text, data=getattr(left, "data", False) or isinstance(left, Flow))
+        try:
+            if op in {"in", "not in"}:
+                return (left in right) == (op == "in")
+            return bool(OPERATORS[op](left, right))
+        except (TypeError, ValueError, RuntimeError):
+            return Unknown(self, text)
+
+    # --- truth ---------------------------------------------------------------------------------
+
+    def truth(self, value: Any, text: str, place: tuple[int, int], default: bool | None) -> bool:
+        """Whether a test holds."""
+        if isinstance(value, Unknown):
+            if value.kind in {"optimizer", "module", "scaler", "scheduler"} and text not in self.choices:
+                return True
+            return self.decide(value, text, place, default)
+        if isinstance(value, Flow | Instance | torch.nn.Module | External | Class):
+            return True
+        if isinstance(value, torch.Tensor):
+            return value.numel() == 1 and bool(value)
+        if text in self.forced:
+            return self.forced[text]
+        return bool(value)
+
+    def decide(self, value: Unknown, text: str, place: tuple[int, int] | None, default: bool | None) -> bool:
+        """What the abstract run decided about a condition."""
+        for key in dict.fromkeys((text, value.path)):
+            known = self.chosen(key)
+            if known is not None:
+                return known
+        if place is not None and place in self.places:
+            return self.places[place]
+        number = self.number(value.path)
+        if number is not None:
+            return bool(number)
+        taken = bool(default)
+        self.undecided[text] = taken
+        return taken
+
+    def chosen(self, key: str) -> bool | None:
+        """The abstract run's answer to a condition spelled like this, or like its negation."""
+        negated = False
+        while key.startswith("not "):
+            key, negated = key[4:].strip(), not negated
+        known = self.choices.get(key)
+        if known is None:
+            for op, flipped in _FLIPPED.items():
+                other = key.replace(f" {op} ", f" {flipped} ", 1)
+                if other != key and f" {op} " in key and (known := self.choices.get(other)) is not None:
+                    known = not known
+                    break
+        return None if known is None else known != negated
+
+    # --- containers ----------------------------------------------------------------------------
+
+    def slice(self, lower: Any, upper: Any, step: Any) -> Any:
+        """A slice object, unknown bounds left open."""
+        return slice(*(v if isinstance(v, int) else None for v in (lower, upper, step)))
+
+    def item(self, holder: Any, index: Any, text: str) -> Any:
+        """`holder[index]`."""
+        holder = self.real(holder)
+        if isinstance(holder, Flow):
+            if holder.parts and isinstance(index, int) and -len(holder.parts) <= index < len(holder.parts):
+                return holder.parts[index]
+            return holder
+        if isinstance(holder, list | tuple | str | dict | range):
+            try:
+                return holder[index]
+            except (TypeError, KeyError, IndexError):
+                if isinstance(holder, list | tuple) and isinstance(index, int):
+                    raise
+        if isinstance(holder, Instance) and isinstance(index, str):
+            return self.attr(holder, index)
+        if isinstance(holder, Unknown):
+            return self.part(holder, f"[{index}]" if isinstance(index, str | int) else "[·]", text, index)
+        return Unknown(self, text)
+
+    def set_item(self, holder: Any, index: Any, value: Any) -> None:
+        """`holder[index] = value`; learning rates in parameter groups stay."""
+        if isinstance(holder, list | dict):
+            with contextlib.suppress(TypeError, IndexError):
+                holder[index] = value
+        elif isinstance(holder, Unknown) and isinstance(index, str | int):
+            holder.attrs[f"[{index}]"] = value
+        elif isinstance(holder, Instance) and isinstance(index, str):
+            holder.attrs[index] = value
+
+    def mapping(self, pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+        """A dict display; keys that are unknown count by their spelling."""
+        out: dict[Any, Any] = {}
+        for key, value in pairs:
+            if key is ...:
+                out.update(self.keywords(value))
+            else:
+                out[key if isinstance(key, PLAIN | tuple) else repr(key)] = value
+        return out
+
+    def keywords(self, value: Any) -> dict[str, Any]:
+        """What `**value` gives."""
+        return {k: v for k, v in value.items() if isinstance(k, str)} if isinstance(value, dict) else {}
+
+    def spread(self, value: Any) -> list[Any]:
+        """What `*value` gives."""
+        if isinstance(value, list | tuple):
+            return list(value)
+        if isinstance(value, Unknown) and value.data:
+            return [value]
+        if isinstance(value, Unknown | Flow | Instance):
+            return []
+        try:
+            return list(value)
+        except TypeError:
+            return []
+
+    def unpack(self, value: Any, shape: Any) -> Any:
+        """`value` in the shape of an assignment's targets: nested tuples of names, `*` for the rest."""
+        if not isinstance(shape, tuple):
+            return self.named(value, shape) if isinstance(shape, str) and shape != "*" else value
+        count = len(shape)
+        value = self.real(value) if not isinstance(value, Unknown) else value
+        if isinstance(value, list | tuple) and len(value) == count and "*" not in shape:
+            parts = list(value)
+        elif isinstance(value, list | tuple) and "*" in shape and len(value) >= count - 1:
+            cut = shape.index("*")
+            rest = len(value) - count + 1
+            parts = [*value[:cut], list(value[cut : cut + rest]), *value[cut + rest :]]
+        elif isinstance(value, Flow):
+            parts = [value] * count
+        elif isinstance(value, Unknown):
+            parts = [self.part(value, f"[{k}]", f"{value.path}[{k}]", k) for k in range(count)]
+            for part in parts:
+                if isinstance(part, Unknown):
+                    part.modules = part.modules or value.modules
+        else:
+            parts = [Unknown(self, f"#{k}", data=True) for k in range(count)]
+        return tuple(self.unpack(v, s) for v, s in zip(parts, shape, strict=True))
+
+    # --- iteration -----------------------------------------------------------------------------
+
+    def iterate(self, value: Any, place: tuple[int, int], role: str, shape: Any) -> Iterator[Any]:
+        """The elements of what a loop runs over."""
+        source = self.real(value) if not (isinstance(value, Unknown) and value.kind in {"loader", ""}) else value
+        if isinstance(source, range) and not len(source) and role != "comp":
+            source = range(source.start, source.start + self.lengths.get(place, 0))
+        if isinstance(source, Unknown):
+            source = self.elements(source, role, self.lengths.get(place))
+        elif isinstance(source, Instance):
+            source = self.of_instance(source, role, place)
+        elif isinstance(source, torch.nn.Module | torch.Tensor | External | Method | Class | int | float | None):
+            source = [Unknown(self, "element", data=True)] * (self.lengths.get(place, 1) if role == "length" else 1)
+        for element in source:
+            yield self.unpack(self.batch(element), shape)
+
+    def of_instance(self, value: Instance, role: str, place: tuple[int, int]) -> Any:
+        """The elements of an object of the file."""
+        if value.cls is not None and value.cls.find("__iter__") is not None:
+            made = self.call(self.attr(value, "__iter__"), "iter")
+            if hasattr(made, "__next__"):
+                return made
+        return self.elements(Unknown(self, value.path, "loader"), role, self.lengths.get(place))
+
+    def elements(self, value: Unknown, role: str, count: int | None = None) -> Any:
+        """The elements of an unknown thing: a real DataLoader for training data."""
+        length = self.number(f"len({value.path})")
+        if role in {"idle", "comp"} and not value.kind == "loader":
+            return [Unknown(self, f"{value.path}[0]", data=value.data)]
+        if role == "epochs" and value.kind != "loader":
+            return [Unknown(self, f"{value.path}[{k}]") for k in range(count or length or self.job["epochs"])]
+        total = int(length or count or self.job["length"])
+        if value.data:
+            return [Unknown(self, f"{value.path}[{k}]", data=True) for k in range(int(count or length or self.job["window"]))]
+        if value.loader is None:
+            value.loader = actors.loader(total)
+        return value.loader
+
+    def batch(self, element: Any) -> Any:
+        """What a data loader gives is unknown data."""
+        if isinstance(element, list) and len(element) == 1 and isinstance(element[0], torch.Tensor):
+            return Unknown(self, "batch", data=True)
+        if isinstance(element, torch.Tensor) and not isinstance(element, torch.nn.Parameter) and element.dtype is torch.int64:
+            return Unknown(self, "batch", data=True)
+        if isinstance(element, tuple):
+            return tuple(self.batch(e) for e in element)
+        return element
+
+    # --- contexts ------------------------------------------------------------------------------
+
+    def context(self, value: Any, text: str) -> Any:
+        """The context manager of a `with`; what is not about gradients does nothing."""
+        if isinstance(value, Instance) and value.cls is not None and value.cls.find("__enter__"):
+            return self._entered(value)
+        if isinstance(value, Method | Unknown | Instance | External | Class | PLAIN):
+            return contextlib.nullcontext(value)
+        if isinstance(value, Flow):
+            return contextlib.nullcontext(value)
+        if hasattr(value, "__enter__"):
+            return value
+        return contextlib.nullcontext(value)
+
+    @contextlib.contextmanager
+    def _entered(self, value: Instance) -> Iterator[Any]:
+        result = self.call(self.attr(value, "__enter__"), "__enter__")
+        try:
+            yield result
+        finally:
+            self.call(self.attr(value, "__exit__"), "__exit__", None, None, None)
+
+    def context_manager(self, function: Any) -> Any:
+        """`@contextmanager` over a function of the file."""
+        return Method(contextlib.contextmanager(function))
+
+    # --- entry ---------------------------------------------------------------------------------
+
+    def enter(self, target: Any, owner: Any, name: str, params: list[str], calls: str) -> None:
+        """Call the entry as the loop or the script in another file would."""
+        if owner is not None:
+            instance = self.instantiate(owner, {})
+            target = self.attr(instance, name)
+            params = [q for q in params if q not in {"self", "cls"}]
+        code = getattr(getattr(target, "run", target), "__code__", None)
+        if code is None and not isinstance(target, Method):
+            raise NoStage(f"`{name}` cannot be called")
+        count = self.job["length"] if calls == "batch" else 2 if calls == "twice" else 1
+        fixed: dict[str, Any] = {}
+        for index in range(count):
+            arguments = {}
+            for param in params:
+                if self.job["roles"].get(param) == "counter":
+                    arguments[param] = int(self.known.get(param, 0)) + (index if calls == "batch" else 0)
+                elif self.has_default(target, param):
+                    continue
+                elif calls == "batch" and not self.kind(param):
+                    number = self.number(param)
+                    arguments[param] = Unknown(self, param, data=True) if number is None else number
+                else:
+                    fixed.setdefault(param, self.free(param, ""))
+                    arguments[param] = fixed[param]
+            self.drain(self.call(target, name, **arguments))
+
+    def has_default(self, target: Any, param: str) -> bool:
+        """Whether a parameter's own default is a number or a text."""
+        function = getattr(target, "run", target)
+        function = getattr(function, "__wrapped__", function)
+        code = getattr(function, "__code__", None)
+        if code is None:
+            return False
+        names = code.co_varnames[: code.co_argcount]
+        defaults = dict(zip(names[len(names) - len(function.__defaults__ or ()) :], function.__defaults__ or (), strict=True))
+        defaults |= function.__kwdefaults__ or {}
+        return isinstance(defaults.get(param), bool | int | float | str)
+
+    def drain(self, result: Any) -> None:
+        """Run a generator that the entry returned."""
+        if hasattr(result, "__next__") and not isinstance(result, torch.Tensor):
+            for _ in result:
+                self.tick()
+
+
+__all__ = ["NoStage", "StopStage", "World"]
