@@ -19,7 +19,7 @@ from galint.diagnostic import Diagnostic, NotUnderstood, Related, Report
 from galint.errors import ParseError, SourceError, TooComplex
 from galint.explain import LoopView, at_line, views
 from galint.registry import RULES
-from galint.run.explore import EntryRuns, Exploration, Explorer
+from galint.run.explore import EntryRuns, Exploration, Explorer, negation
 from galint.run.facts import RunResult
 from galint.run.project import STRIDE, Linked, Project
 from galint.run.static import BACKWARD, STEP, Static, terminal
@@ -52,9 +52,12 @@ class BackwardSite:
 
 def analyse(program: p.Program, config: Config, root: Path | None = None, path: Path | None = None) -> Analysis | None:
     """Run a program's loops on paper; None when it trains nothing."""
+    alone = Static([program.body])
+    if not _touches_gradients(program, alone):
+        return None
     project = _project(program, root, path)
     bodies = [program.body, *(unit.program.body for unit in project.order)] if project is not None else [program.body]
-    static = Static(bodies)
+    static = Static(bodies) if len(bodies) > 1 else alone
     sites = backward_sites(program, static)
     if not sites and not any(BACKWARD in static.tags(s) for s in program.body):
         return Analysis(program, static, Exploration(static), [], project) if project is not None else None
@@ -63,6 +66,13 @@ def analyse(program: p.Program, config: Config, root: Path | None = None, path: 
     else:
         explorer = Explorer(program, static)
     return Analysis(program, static, explorer.explore(), sites, project)
+
+
+def _touches_gradients(program: p.Program, static: Static) -> bool:
+    """Whether a file runs, steps, clears, wraps or clips anything itself; others need no run and no imports."""
+    if any(static.tags(stmt) for stmt in program.body):
+        return True
+    return any(static.tags(func) for group in static.functions.values() for func in group)
 
 
 def _project(program: p.Program, root: Path | None, path: Path | None) -> Project | None:
@@ -77,6 +87,11 @@ def _project(program: p.Program, root: Path | None, path: Path | None) -> Projec
 def lint(source: Source, config: Config, root: Path | None = None) -> Report:
     """The findings of one file, suppressed ones left out, and the counts of its loops."""
     return _linted(source, config, root)[0]
+
+
+def examine(source: Source, config: Config, root: Path | None = None) -> tuple[Report, Analysis | None]:
+    """What `lint` says of one file, and the analysis behind it (None where it trains nothing or is not Python)."""
+    return _linted(source, config, root)
 
 
 def study(
@@ -158,7 +173,7 @@ def diagnose(analysis: Analysis, source: Source) -> list[Diagnostic]:
                 key = (finding.code, finding.span)
                 if key not in found or (found[key].configuration and not configuration):
                     found[key] = _diagnostic(finding, configuration, source, analysis)
-    off = {span for (code, span), d in found.items() if code == "GA401" and d.configuration is None}
+    off = {span for code, span in found if code == "GA401"}
     # Where the cadence itself is off, the tail follows from it.
     return [d for (code, span), d in found.items() if not (code in {"GA402", "GA403"} and span in off)]
 
@@ -180,13 +195,23 @@ def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[
         again = {(f.code, f.span) for f in _run(analysis, entry.third(), check)}
         out += [(f, None) for f in doubtful if (f.code, f.span) in again]
     if check.witness == "even":
+        flipped = [(label, _run(analysis, run, check)) for label, run in entry.flips]
+        out = [(finding, _needs(finding, flipped)) for finding, _ in out]
         seen = {(f.code, f.span) for f, _ in out}
-        for label, run in entry.flips:
-            for finding in _run(analysis, run, check):
+        for label, findings in flipped:
+            for finding in findings:
                 if (finding.code, finding.span) not in seen:
                     seen.add((finding.code, finding.span))
                     out.append((finding, _when(label)))
     return out
+
+
+def _needs(finding: Finding, flipped: list[tuple[str, list[Finding]]]) -> str | None:
+    """The configuration a finding needs: the choice whose flip makes it go away."""
+    for label, findings in flipped:
+        if all((f.code, f.span) != (finding.code, finding.span) for f in findings):
+            return _when(negation(label))
+    return None
 
 
 def _when(label: str) -> str:

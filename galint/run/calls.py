@@ -40,6 +40,7 @@ from galint.semantics import contexts, function_meaning, method_meaning
 from galint.source import Span
 
 _DEPTH = 40
+_APPLIES = re.compile(r"step|update|apply|optimi|minimi|accum", re.I)
 _WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
 _STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|take_step|apply_gradients)$")
 _FETCH = re.compile(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
@@ -190,6 +191,8 @@ class Calls(Execute):
             result = meaning(self, site)
             if result is not None:
                 return result
+        if kind == "optimizer" and _APPLIES.search(site.name):
+            self.result.facts["manual_grad"] = True  # an own method of the optimizer may apply or clear gradients
         base = site.receiver.path if isinstance(site.receiver, Opaque | Tensor) else p.text(site.node.func)
         name = base if site.name == "()" else f"{base}.{site.name}"
         return self.unknown_call(site, name)

@@ -139,7 +139,7 @@ def guess(name: str) -> Meaning | None:
         return _clear_function
     if "lr_scheduler" in name or re.search(r"Scheduler$|LR$|^get_\w*schedule\w*$", last):
         return _make_scheduler
-    if name.startswith("torch.optim.") and last[:1].isupper():
+    if name.startswith("torch.optim.") and last[:1].isupper() and "swa_utils" not in name:
         return _make
     if _CLASS.match(last) and last[:1].isupper() and not name.startswith(("builtins.", "tensorflow", "tf.", "keras")):
         return _make
