@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from galint import program as p
 from galint.checks.finding import Finding
+from galint.checks.scaling import loop_node
 from galint.checks.view import View
+from galint.ledger import Step
 
 CODE = "GA102"
 WITNESS = "even"
@@ -25,6 +28,8 @@ def check(view: View) -> Iterator[Finding]:
         )
         if not certain or any(e.kind == "zero_grad" and e.text.startswith(ledger.name) for e in view.run.events):
             continue
+        if _cleared_unseen(view, stale):
+            continue
         if not all(e.sure for s in stale for e in s.carried) and len(view.ledgers) > 1:
             continue
         step = stale[0]
@@ -37,3 +42,18 @@ def check(view: View) -> Iterator[Finding]:
             window=fresh,
             related=view.places(step)[:1],
         )
+
+
+def _cleared_unseen(view: View, steps: list[Step]) -> bool:
+    """True when the loop clears a network that the run could not tie to the optimizer: made by an unknown wrapper, say."""
+    seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"}
+    stepping = {s.span.row for s in steps}
+    for step in steps[:1]:
+        micro = view.micro(step.window[-1]) if step.window else None
+        for span, _, _ in micro.path if micro else ():
+            loop = loop_node(view, span)
+            for node in view.static.walk(loop) if isinstance(loop, p.For | p.While) else ():
+                if isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name == "zero_grad":
+                    if node.span.row not in seen | stepping:
+                        return True
+    return False
