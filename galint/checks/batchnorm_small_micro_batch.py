@@ -56,7 +56,7 @@ def _accumulated(view: View) -> Step | None:
     for ledger in view.ledgers:
         cadence = view.cadence(ledger)
         for step in view.steps(ledger)[1:3] or view.steps(ledger)[:1]:
-            if len(dict.fromkeys(step.window)) > 1 and (cadence is None or cadence.n > 1):
+            if len({e.micro for e in step.applied} & set(view.window(step))) > 1 and (cadence is None or cadence.n > 1):
                 return step
     return None
 
