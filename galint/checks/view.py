@@ -14,6 +14,9 @@ from galint.run.scenario import Scenario
 from galint.run.static import Static
 from galint.source import Span
 
+_TWINS = 3
+"""So many optimizers of one name that step once each are one optimizer that the run met anew each time."""
+
 
 @dataclass(slots=True)
 class Cadence:
@@ -42,7 +45,9 @@ class View:
     @cached_property
     def ledgers(self) -> list[OptimizerLedger]:
         """Ledgers of optimizers that really step."""
-        return [ledger for ledger in self.run.ledgers.values() if any(s.window or s.applied for s in ledger.steps)]
+        stepping = [ledger for ledger in self.run.ledgers.values() if any(s.window or s.applied for s in ledger.steps)]
+        alike = Counter(ledger.name.rstrip("'") for ledger in stepping if len(ledger.steps) == 1)
+        return [k for k in stepping if len(k.steps) > 1 or alike[k.name.rstrip("'")] < _TWINS]
 
     @cached_property
     def known(self) -> dict[str, Fraction]:
