@@ -21,7 +21,8 @@ def check(view: View) -> Iterator[Finding]:
             for mark in step.marks:
                 if mark.kind != "unscale" or mark.span in seen or count < 2:
                     continue
-                later = {e.micro for e in step.applied if e.seq > mark.seq and e.facts.scale_span is not None}
+                earlier = {e.micro for e in step.applied if e.seq < mark.seq}
+                later = {e.micro for e in step.applied if e.seq > mark.seq and e.facts.scale_span is not None} - earlier
                 updated = any(m.kind == "update" and m.seq > mark.seq for m in step.marks)
                 if not later and mark.detail != "again":
                     continue

@@ -152,12 +152,44 @@ def _unscaled(
         return False  # a setting takes part in the factor, and its default may hide N
     if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden | facts.keys):
         return False
+    if _declared(view, keys):
+        return False
     optimizer = view.run.optimizers.get(ledger.name)
     made: frozenset[str] = getattr(optimizer, "made_keys", frozenset())
     made_text = getattr(optimizer, "made_text", "")
     if any(names_n(view, key, keys) for key in made):
         return False
     return not any(key and re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", made_text) for key in keys)
+
+
+_SUM = re.compile(r"reduction\s*(==?|is|:)\s*[\"']?sum", re.I)
+_RATE = re.compile(r"(^|_)(lr|learning_?rate)(_|$)|base_lr", re.I)
+
+
+def _declared(view: View, keys: frozenset[str]) -> bool:
+    """True where the program says that sums are meant: a comment, or a learning rate computed from N."""
+    if any(_SUM.search(comment) for comment in view.program.comments.values()):
+        return True
+    last = {re.findall(r"[A-Za-z_]\w*", key)[-1] for key in keys if re.search(r"[A-Za-z_]", key)}
+    for _ in range(2):
+        found: set[str] = set()
+        for body in view.static.bodies:
+            for stmt in body:
+                for node in view.static.walk(stmt):
+                    if not isinstance(node, p.Assign | p.AugAssign):
+                        continue
+                    target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
+                    words = {terminal(n) for n in view.static.walk(node.value) if isinstance(n, p.Name | p.Attr)}
+                    if not words & last:
+                        continue
+                    if _RATE.search(target):
+                        return True
+                    if "batch" in target:
+                        found.add(target)
+        if not found - last:
+            return False
+        last |= found
+    return False
 
 
 def names_n(view: View, key: str, keys: frozenset[str]) -> bool:

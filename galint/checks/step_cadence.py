@@ -34,6 +34,8 @@ def check(view: View) -> Iterator[Finding]:
         divided = {view.coefficient(e).value * cadence.n for s in steps for e in s.applied}
         if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1 and divided != {1}:
             continue  # `micro == 3` from zero is a window of four
+        if _asked(view, steps, cadence) == {cadence.n}:
+            continue  # the guard itself was asked N times a window
         fault = _fault(view, ledger, steps, lengths, cadence)
         if fault is None or cadence.guard.span in reported:
             continue
@@ -78,6 +80,19 @@ def _target_names(target: p.Expr) -> Iterator[p.Name]:
             yield from _target_names(item)
 
 
+def _asked(view: View, steps: list[Step], cadence: Cadence) -> set[int]:
+    """How often the guard was asked before each step since the one before."""
+    assert cadence.guard is not None
+    asked = [e.seq for e in view.guard_events if e.span == cadence.guard.span]
+    out: set[int] = set()
+    before = 0
+    for step in steps:
+        count = sum(before < seq < step.seq for seq in asked)
+        out.add(count)
+        before = step.seq
+    return out if asked else set()
+
+
 def _judged(view: View, steps: list[Step], n: int) -> list[Step]:
     """The steps whose windows the guard alone decides.
 
@@ -120,6 +135,8 @@ def _never(view: View) -> Iterator[Finding]:
         exact = [(k, v) for k, v in events[0].data["moduli"] if v > 1 and not k.startswith("≥")]
         if not exact or any(e.data["taken"] for e in events) or len(events) < 2 * exact[0][1]:
             continue
+        if view.run.truncated and len(events) < 6 * exact[0][1]:
+            continue
         if any(k.endswith("@start") for e in events for k in e.data["keys"]) or _drawn(view, events[0].data["keys"]):
             continue
         label, n = exact[0]
@@ -138,7 +155,7 @@ def _short_inner_loops(view: View) -> Iterator[Finding]:
     """`for micro in range(1, N)` with losses divided by N."""
     seen: set[Span] = set()
     for ledger in view.ledgers:
-        for step in view.steps(ledger)[:3]:
+        for step in view.steps(ledger)[1:3]:
             window = view.window(step)
             micro = view.micro(window[-1]) if window else None
             node = loop_node(view, micro.loop if micro else None)

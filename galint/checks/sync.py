@@ -45,7 +45,7 @@ def _of_step(view: View, step: Step, total: list[int]) -> Iterator[SyncWindow]:
     for ident in sorted(idents):
         module = view.run.modules.get(int(ident))
         wrap = getattr(module, "wrap", "")
-        if wrap not in {"ddp", "fsdp", "apex-ddp"}:
+        if wrap not in {"ddp", "fsdp", "apex-ddp", "fabric"}:
             continue
         on = [e for e in entries if dict(e.facts.synced).get(ident)]
         on_first = entries[0] if not on else on[0]

@@ -433,6 +433,11 @@ class Calls(Execute):
         self._check_escape(site, last, values, tensors)
         hidden = self._settings(values)
         receiver = site.receiver
+        if isinstance(receiver, Module) and any(self.is_data(v) for v in values) and not _BENIGN.search(last):
+            meaning = method_meaning("module", "forward")  # `model.training_step(batch)` and the like
+            result = meaning(self, Site("forward", values, {}, site.node, site.frame, receiver, site.star)) if meaning else None
+            if result is not None:
+                return result
         fed = [v for v in values if isinstance(v, Module)]
         if (
             fed

@@ -189,7 +189,9 @@ class Execute(Evaluate):
                 self.copied(receiver.modules)
                 self.result.facts["manual_grad"] = True
             return
-        if isinstance(receiver, Instance | Module | Opaque):
+        if isinstance(receiver, Tensor) and isinstance(value, Tensor):
+            receiver.terms, receiver.keys = value.terms, value.keys  # `output.loss /= N`
+        elif isinstance(receiver, Instance | Module | Opaque):
             path = f"{receiver.path}.{name}"
             receiver.attrs[name] = self._retype(name, path, value)
             if isinstance(value, Module) and receiver.modules:
@@ -407,7 +409,7 @@ class Execute(Evaluate):
         elif (
             leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not rest_gates
         ):
-            if any(self.result.roles.get(k) in {"limit", "other"} for k in value.keys):
+            if any(self.result.roles.get(k) in {"limit", "other", "window"} for k in value.keys):
                 self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
         elif isinstance(value, Lit) and value.keys and raises(stmt.body if truth else stmt.orelse):
             truth = not truth  # an argument check: the program's path is the other side
@@ -418,6 +420,9 @@ class Execute(Evaluate):
         moduli = value.moduli if isinstance(value, Lit) else ()
         if isinstance(value, Opaque) and "__moduli__" in value.items:
             moduli = getattr(value.items["__moduli__"], "moduli", ())
+        if moduli and leaves and isinstance(stmt.body[-1], p.Break):
+            bounds = self.result.facts.setdefault("break_bounds", set())
+            bounds |= {v for label, v in moduli if label.startswith("≥") and 1 < v <= 64 and "len(" not in label}
         if moduli and not gates(body_tags, else_tags, rest_tags if leaves else None):
             moduli = ()
         keys = value.keys if isinstance(value, Lit) else frozenset()

@@ -187,14 +187,16 @@ class Explorer:
             scenario = again
             base = self.run(entry, scenario)
         n = self.window_of(base, scenario)
-        tail = self.run(entry, scenario.variant(length=2 * n + max(1, n // 2)))
+        # A loop that is left at a bound has its tail there, if the loader is longer.
+        beyond = max((b + n + 1 for b in base.facts.get("break_bounds", ())), default=0)
+        tail = self.run(entry, scenario.variant(length=max(beyond, 2 * n + max(1, n // 2))))
         smaller = self._other(base, scenario)
         other = self.run(entry, smaller)
         m = self.window_of(other, smaller)
         if smaller.length % max(m, 1):
             smaller = smaller.variant(length=_multiple(m))
             other = self.run(entry, smaller)
-        other_tail = self.run(entry, smaller.variant(length=2 * m + max(1, m // 2)))
+        other_tail = self.run(entry, smaller.variant(length=max(beyond, 2 * m + max(1, m // 2))))
         runs = EntryRuns(entry, base, tail, other, other_tail)
         runs.third = lambda: self._third(entry, base, scenario)
         if any(ledger.steps for ledger in base.ledgers.values()) or base.backwards:
