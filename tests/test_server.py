@@ -297,7 +297,7 @@ async def test_confirming_by_running(client: LanguageClient, tmp_path: Path) -> 
     document = on_disk(client, tmp_path, BAD)
     (d,) = await document.codes("GA101")
     titles = [a.title for a in await document.all_actions(d.range)]
-    assert "Confirm GA101 by running the script" in titles
+    assert "Confirm GA101 by running its loop" in titles
     params = types.ExecuteCommandParams("galint.confirm", [document.uri, "GA101", 44])
     said = await client.workspace_execute_command_async(params)
     assert "confirmed by running" in said

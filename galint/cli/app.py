@@ -12,6 +12,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rule": ("galint.cli.rule:command", "Show a rule's page."),
     "clean": ("galint.cli.clean:command", "Remove the result cache."),
     "server": ("galint.cli.server:command", "Run the language server for editors."),
+    "confirm": ("galint.cli.confirm:command", "Run the loops behind findings on a tiny model and measure them."),
     "trace": ("galint.trace.command:trace", "Run a training script and measure what each step applies."),
     "replay": ("galint.trace.command:replay", "Run one window again, as it is and as the large batch."),
     "experiment": ("galint.trace.command:experiment", "Measure what a fault costs on a small model."),

@@ -66,7 +66,7 @@ def _of_finding(
         yield types.CodeAction(f"Ignore {d.code} on this line", kind=kind, diagnostics=shown, edit=edit)
         if can_run and study.page.path is not None and not study.page.is_notebook:
             command = types.Command("Confirm by running", CONFIRM, arguments=[uri, d.code, d.span.row])
-            title = f"Confirm {d.code} by running the script"
+            title = f"Confirm {d.code} by running its loop"
             yield types.CodeAction(title, kind=kind, diagnostics=shown, command=command)
 
 

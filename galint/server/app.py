@@ -274,7 +274,7 @@ def _requests(server: Server) -> None:
 
     @server.command(actions.CONFIRM)
     async def confirm(ls: Server, *arguments: Any) -> str | None:
-        """Run the script of a finding and add what was measured to its diagnostics."""
+        """Run the loop of a finding and add what was measured to its diagnostics."""
         given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else list(arguments)
         desk = ls.desk_of(str(given[0])) if given else None
         return await ls.work.confirm(desk) if desk is not None else None

@@ -1,4 +1,4 @@
-"""Confirms findings by running the script under `galint trace`, in a process of its own."""
+"""Confirms findings by running their loops under `galint confirm`, in a process of its own: no code of the user runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NotConfirmed(Exception):
 
 
 def can_run(interpreter: str) -> bool:
-    """Whether there is something to run a script with: another interpreter, or torch in this one."""
+    """Whether there is something to run loops with: another interpreter, or torch in this one."""
     if interpreter:
         return Path(interpreter).exists()
     from importlib.util import find_spec
@@ -27,9 +27,9 @@ def can_run(interpreter: str) -> bool:
 
 
 async def measure(path: Path, interpreter: str, timeout: float) -> list[dict[str, Any]]:
-    """Run a script for a few windows and return the verdicts about it. Raises NotConfirmed."""
+    """Run the loops behind a file's findings and return the verdicts about them. Raises NotConfirmed."""
     argv = [
-        interpreter or sys.executable, "-m", "galint", "trace", "--output-format", "json",
+        interpreter or sys.executable, "-m", "galint", "confirm", "--output-format", "json",
         "--timeout", str(timeout), "--", str(path),
     ]  # fmt: skip
     process = await asyncio.create_subprocess_exec(
@@ -39,7 +39,7 @@ async def measure(path: Path, interpreter: str, timeout: float) -> list[dict[str
     try:
         out, err = await asyncio.wait_for(process.communicate(), timeout + 30)
     except TimeoutError:
-        raise NotConfirmed(f"the script did not finish its windows in {timeout:g} seconds") from None
+        raise NotConfirmed(f"the loops did not finish in {timeout:g} seconds") from None
     finally:
         if process.returncode is None:
             process.kill()
@@ -48,7 +48,7 @@ async def measure(path: Path, interpreter: str, timeout: float) -> list[dict[str
         assert isinstance(verdicts, list)
     except (ValueError, KeyError, TypeError, AssertionError):
         lines = err.decode("utf-8", "replace").strip().splitlines()
-        raise NotConfirmed(lines[-1] if lines else f"`galint trace` exited with {process.returncode}") from None
+        raise NotConfirmed(lines[-1] if lines else f"`galint confirm` exited with {process.returncode}") from None
     return [v for v in verdicts if isinstance(v, dict)]
 
 

@@ -177,7 +177,7 @@ class Work:
         return confirm.can_run(self.server.settings.interpreter)
 
     async def confirm(self, desk: Desk) -> str | None:
-        """Run a document's script and add what was measured to its findings; the sentence shown to the user."""
+        """Run the loops of a document's findings and add what was measured to its findings; the sentence shown to the user."""
         found = await self.current(desk)
         if found is None or found.page.path is None or found.page.is_notebook:
             return None

@@ -10,7 +10,7 @@ from galint.diagnostic import Diagnostic
 from galint.trace.confirming import SLICE, Job
 from galint.trace.joining import join
 from galint.trace.judge import informs, judge
-from galint.trace.measures import agrees, distance, number, weights
+from galint.trace.measures import agrees, distance, weights
 from galint.trace.model import ENDED, Status, Trace, Verdict, Window, add, from_json
 
 SCALING = frozenset({"GA201", "GA202", "GA203", "GA204", "GA205", "GA206"})
@@ -52,7 +52,7 @@ class Outcome:
 
 def conclude(job: Job, where: Where, trouble: str = "") -> list[Outcome]:
     """An outcome for each finding of a job. `where` turns a slice's row into the user's file and line."""
-    tries = {how: _Try(job, how, where) for how in ("slice", "replay") if how in job.results}
+    tries: dict[str, _Try] = {how: _Try(job, how, where) for how in ("slice", "replay") if how in job.results}
     return [_decide(d, job, tries, trouble) for d in job.findings]
 
 
@@ -262,5 +262,3 @@ def body(out: Outcome) -> dict[str, Any]:
         "windows": [{"n": w.n, "nw": w.nw, "measured": w.measured} for w in out.windows],
     }  # fmt: skip
 
-
-_ = number

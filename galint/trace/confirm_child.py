@@ -10,10 +10,15 @@ import contextlib
 import json
 import marshal
 import os
+import signal
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+SECONDS = 15.0
+"""For one slice; what it has shown until then counts, if a window was measured."""
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1", ""}
 _FORBIDDEN = {"os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "subprocess.Popen", "pty.spawn"}
@@ -59,7 +64,7 @@ def main(argv: list[str]) -> int:
         _process_group(request["store"], rank, world, device)
     if any("accelerator" in job["kinds"].values() or job["accelerate"] for job in request["jobs"]):
         with contextlib.suppress(ImportError):
-            import accelerate  # noqa: F401  (imported before the walls go up: it looks at the machine)
+            __import__("accelerate")  # before the walls go up: it looks at the machine
     confine(results.parent)
     with results.open("w", encoding="utf-8") as stream:
         for job in request["jobs"]:
@@ -75,15 +80,17 @@ def main(argv: list[str]) -> int:
 
 def _process_group(store: str, rank: int, world: int, device: Any) -> None:
     import torch.distributed as dist
+    from torch._C._distributed_c10d import FileStore
 
     with contextlib.suppress(Exception):
-        dist.init_process_group("gloo", store=dist.FileStore(store, world), rank=rank, world_size=world)
+        dist.init_process_group("gloo", store=FileStore(store, world), rank=rank, world_size=world)
 
 
 def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> dict[str, Any]:
     """Run one program under the tracer; what it showed as JSON."""
     import torch
 
+    from galint.trace import leftovers
     from galint.trace.hooks import Hooks
     from galint.trace.model import Trace, add, to_json
     from galint.trace.patching import Patches
@@ -91,9 +98,8 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
     from galint.trace.replay import Replayer
     from galint.trace.stage.library import names
     from galint.trace.stage.player import Player
-    from galint.trace.stage.values import NoStage, StopStage
+    from galint.trace.stage.values import NoStage, StopStage, TooLong
     from galint.trace.stage.world import World
-    from galint.trace import leftovers
 
     torch.manual_seed(0)
     _forget()
@@ -115,13 +121,16 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
         else:
             stage, space = Player(job, device, rank), {"__builtins__": {}}
         space["__galint__"] = stage
-        exec(code, space)  # the slice: it knows nothing but the stage
+        with _alarm():
+            exec(code, space)  # the slice: it knows nothing but the stage
         leftovers.finish(recorder)
     except StopTracing:
         stopped = True
     except StopStage:
         if not recorder.stopped:
             leftovers.finish(recorder)
+    except TooLong:
+        failed = "" if any(w.measured for w in trace.windows) else f"it takes more than {SECONDS:g} seconds"
     except NoStage as problem:
         failed = str(problem)
     except (RuntimeError, AssertionError, ValueError) as problem:
@@ -150,6 +159,27 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
     if world > 1:
         out["gap"] = _gap(recorder)
     return out
+
+
+@contextlib.contextmanager
+def _alarm() -> Iterator[None]:
+    """Ends one slice that does not come to its end; the others still run. Without signals the process limit decides."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def late(*_: Any) -> None:
+        from galint.trace.stage.values import TooLong
+
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _forget() -> None:

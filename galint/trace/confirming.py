@@ -66,9 +66,17 @@ def jobs(analysis: Analysis, findings: Sequence[Diagnostic], first: int = 0) -> 
         job = out.get((id(run), norm))
         if job is None:
             job = out[id(run), norm] = Job(first + len(out), run, entry)
-            _fill(job, analysis, norm)
         job.findings.append(diagnostic)
+    for (_, norm), job in out.items():
+        _fill(job, analysis, norm)
     return list(out.values()), left
+
+
+def job_of(analysis: Analysis, entry: EntryRuns, run: RunResult, number: int, *, norm: bool = False) -> Job:
+    """A job for one run whether or not a finding rests on it."""
+    job = Job(number, run, entry)
+    _fill(job, analysis, norm)
+    return job
 
 
 def _run_of(analysis: Analysis, diagnostic: Diagnostic) -> tuple[EntryRuns, RunResult] | None:
@@ -90,7 +98,7 @@ def _run_of(analysis: Analysis, diagnostic: Diagnostic) -> tuple[EntryRuns, RunR
 
 
 def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
-    run, entry = job.run, job.entry.entry
+    run, entry, entry_runs = job.run, job.entry.entry, job.entry
     static = analysis.static
     bodies = static.bodies
     wraps = {getattr(m, "wrap", "") for m in run.modules.values()} - {""}
@@ -101,7 +109,9 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
     values = {k: _plain(v) for k, v in run.scenario.values.items()}
     known = {k: _plain(v) for k, v in run.known.items()}
     forced = dict(run.scenario.choices)
-    distinct = len({o.modules for o in run.optimizers.values() if o.modules}) > 1
+    owners = {o.modules for o in run.optimizers.values() if o.modules}
+    several = [m for m in run.modules.values() if not getattr(m, "wrap", "") and getattr(m, "made", None) is not None]
+    distinct = len(owners) > 1 or (bool(owners) and len(several) > 1 and any(d.code in {"GA102", "GA107"} for d in job.findings))
     found = operations(run)
     scenario = run.scenario
     body: dict[str, Any] = {
@@ -113,6 +123,9 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
         "kinds": kinds,
         "choices": {k: c.taken for k, c in run.choices.items()} | forced,
         "forced": forced,
+        "rare": scenario.rare,
+        "rare_at": scenario.rare_at,
+        "usual": next((c.taken for k, c in entry_runs.base.choices.items() if k == scenario.rare), None),
         "places": [[c.span.row, c.span.column, c.taken] for c in run.choices.values()],
         "lengths": _lengths(run),
         "length": scenario.length,

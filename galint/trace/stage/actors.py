@@ -65,7 +65,7 @@ def parameters_in(value: Any, depth: int = 0) -> list[nn.Parameter]:
 def optimizer(name: str, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     """The optimizer of torch by that name, SGD with momentum where it has none."""
     unique = list(dict.fromkeys(parameters))
-    cls = getattr(torch.optim, name, None)
+    cls: Any = getattr(torch.optim, name, None)
     if name == "LBFGS":
         raise NoStage("LBFGS evaluates the loss several times in one step")
     if not isinstance(cls, type) or not issubclass(cls, torch.optim.Optimizer) or name in {"SparseAdam", "Optimizer", "Muon"}:

@@ -77,7 +77,7 @@ def _expr(node: p.Expr) -> ast.expr:
         case p.Unary(op=op, operand=operand):
             return staged("unary", const(op), expr(operand))
         case p.BoolOp(op=op, values=values):
-            return ast.BoolOp(ast.And() if op == "and" else ast.Or(), [test(v) if _asks(v) else expr(v) for v in values])
+            return ast.BoolOp(ast.And() if op == "and" else ast.Or(), [expr(v) for v in values])
         case p.Compare(left=left, ops=ops, comparators=comparators):
             return _compare(node, left, ops, comparators)
         case p.IfExp(test=condition, body=body, orelse=orelse):
@@ -108,10 +108,6 @@ def _expr(node: p.Expr) -> ast.expr:
         case p.YieldFrom(value=value):
             return ast.YieldFrom(staged("spread", expr(value)))
     raise NoSlice(f"`{p.text(node)}` at line {node.span.row}")
-
-
-def _asks(node: p.Expr) -> bool:
-    return isinstance(node, p.Compare | p.Call | p.Attr | p.Name | p.Unary | p.Subscript)
 
 
 def test(node: p.Expr, span: Span | None = None, default: bool | None = None) -> ast.expr:

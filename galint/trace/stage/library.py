@@ -16,16 +16,16 @@ from galint.trace.stage import actors
 from galint.trace.stage.values import Class, External, Flow, Instance, Method, NoStage, Unknown
 
 if TYPE_CHECKING:
-    from galint.trace.stage.members import Members
+    from galint.trace.stage.world import World
 
 _WRAPS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP"})
 _STAYS = frozenset({"DataParallel", "compile", "convert_sync_batchnorm", "convert", "get_peft_model", "deepcopy", "cast"})
 _BARS = frozenset({"tqdm", "track", "tqdm_notebook", "progress_bar", "Progress"})
 _CREATES = frozenset({"tensor", "as_tensor", "zeros", "FloatTensor", "ones", "full"})
-_MATH = {"ceil": math.ceil, "floor": math.floor, "sqrt": math.sqrt, "log": math.log, "exp": math.exp, "prod": math.prod}
+_MATH: dict[str, Callable[..., Any]] = {"ceil": math.ceil, "floor": math.floor, "sqrt": math.sqrt, "log": math.log, "exp": math.exp, "prod": math.prod}
 
 
-def external(world: Members, dotted: str, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of a library's function."""
     last = dotted.rsplit(".", 1)[-1]
     root = dotted.split(".", 1)[0]
@@ -37,7 +37,7 @@ def external(world: Members, dotted: str, text: str, args: tuple[Any, ...], kwar
     if last in {"GradScaler", "ShardedGradScaler"}:
         enabled = kwargs.get("enabled", True)
         if isinstance(enabled, Unknown):
-            enabled = world.decide(enabled, enabled.path, None, True)  # type: ignore[attr-defined]
+            enabled = world.decide(enabled, enabled.path, None, True)
         return actors.scaler(world.device, bool(enabled))
     if root in {"deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"} and last in {"initialize", "Fabric", "Trainer"}:
         raise NoStage(f"`{dotted}` has no tiny stand-in")
@@ -45,14 +45,14 @@ def external(world: Members, dotted: str, text: str, args: tuple[Any, ...], kwar
         owner = next((a for a in (*args, *kwargs.values()) if isinstance(a, torch.optim.Optimizer)), None)
         return actors.scheduler(owner or world.main_optimizer())
     if actors.is_optimizer(dotted):
-        return world.make_optimizer(last, [q for a in (*args[:1], kwargs.get("params")) for q in actors.parameters_in(a)])
+        return world.make_optimizer(last, _owned(world, (*args[:1], kwargs.get("params"))))
     if last in _WRAPS:
         inner = args[0] if args else kwargs.get("module")
         return world.wrap(inner if isinstance(inner, nn.Module) else world.main()) if world.job["ddp"] else inner
     if last in _STAYS and args:
         return args[0]
     if last in _BARS:
-        return args[0] if args else Unknown(world, text)  # type: ignore[arg-type]
+        return args[0] if args else Unknown(world, text)
     if last in _CREATES and args and isinstance(args[0], int | float) and root == "torch":
         return float(args[0]) if last in {"tensor", "as_tensor"} else 0.0
     if last in _CREATES and args and isinstance(args[0], list) and len(args[0]) == 1:
@@ -63,13 +63,13 @@ def external(world: Members, dotted: str, text: str, args: tuple[Any, ...], kwar
     if flows:
         stacked = last in {"stack", "cat", "mean", "sum"} and root == "torch"
         if stacked:
-            joined = Flow(world, tensor=flows[0].loss, visible=all(f.visible for f in flows), parts=flows)  # type: ignore[arg-type]
+            joined = Flow(world, tensor=flows[0].loss, visible=all(f.visible for f in flows), parts=flows)
             return world.joined(joined, last) if last in {"mean", "sum"} else joined
-        return world.passed_on(flows, root in {"torch", "F", "functional"} and last in FUNCTIONS)
+        return world.reduced(world.passed_on(flows, root in {"torch", "F", "functional"} and last in FUNCTIONS), text)
     made = world.unknown_call(External(dotted), text, args, kwargs)
     if isinstance(made, Unknown):
         made.origin = dotted
-        made.data = made.data or root in {"torch", "np", "numpy", "random"} and last not in {"load", "device"} and not dotted.startswith("torch.nn")
+        made.data = made.data or (root in {"torch", "np", "numpy", "random"} and last not in {"load", "device"} and not dotted.startswith("torch.nn"))
         if dotted.startswith("torch.nn.") and not last.endswith("Loss") and not made.kind and last[:1].isupper():
             return world.module(text)
         if dotted.startswith("torch.nn.") and last.endswith("Loss"):
@@ -79,20 +79,26 @@ def external(world: Members, dotted: str, text: str, args: tuple[Any, ...], kwar
     return made
 
 
+def _owned(world: World, given: tuple[Any, ...]) -> list[nn.Parameter]:
+    """The parameters that an optimizer is made over; those of the models behind an unknown list of groups."""
+    found = [q for a in given for q in actors.parameters_in(a)]
+    return found or [q for a in given if isinstance(a, Unknown) for m in a.modules for q in m.parameters()]
+
+
 # --- special functions -------------------------------------------------------------------------
 
 
-def _clip(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _clip(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = [q for a in (*args[:1], kwargs.get("parameters")) for q in actors.parameters_in(a)] or list(world.main().parameters())
     limit = args[1] if len(args) > 1 else next((v for k, v in kwargs.items() if k in {"max_norm", "clip_value"}), 1.0)
     limit = float(limit) if isinstance(limit, int | float) else 1.0
     if "clip_grad_value" in text:
         return torch.nn.utils.clip_grad_value_(found, limit)
     torch.nn.utils.clip_grad_norm_(found, limit)
-    return Unknown(world, text, data=True)  # type: ignore[arg-type]
+    return Unknown(world, text, data=True)
 
 
-def _autograd(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _autograd(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if "autograd" not in text:
         return world.unknown_call(External("backward"), text, args, kwargs)
     losses = args[0] if args else kwargs.get("tensors")
@@ -104,7 +110,7 @@ def _autograd(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str
     return None
 
 
-def _accelerator(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _accelerator(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     steps = kwargs.get("gradient_accumulation_steps", 1)
     plugin = kwargs.get("gradient_accumulation_plugin")
     if isinstance(plugin, Unknown):
@@ -112,37 +118,37 @@ def _accelerator(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[
     return world.accelerator(steps if isinstance(steps, int) else world.job["window"])
 
 
-def _averaged(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _averaged(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     module = args[0] if args and isinstance(args[0], nn.Module) else world.main()
     return torch.optim.swa_utils.AveragedModel(actors.bare(module))
 
 
-def _parser(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _parser(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return Parser(world).facade
 
 
-def _null(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _null(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contextlib.nullcontext(args[0] if args else None)
 
 
-def _no_grad(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _no_grad(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return torch.no_grad()
 
 
-def _stack(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _stack(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contextlib.ExitStack()
 
 
-def _partial(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _partial(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     head, rest = args[0], args[1:]
     return Method(lambda *more, **named: world.call(head, text, *rest, *more, **{**kwargs, **named}))
 
 
-def _shard(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _shard(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return args[0] if args else None
 
 
-def _range(world: Members, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _range(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return builtin(world, "range")(*args)
 
 
@@ -174,16 +180,16 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
 }
 
 
-def _namespace(world: Members, fields: dict[str, Any]) -> Instance:
+def _namespace(world: World, fields: dict[str, Any]) -> Instance:
     made = Instance(None, "args")
-    made.attrs.update({k: world.setting(k, v) for k, v in fields.items()})  # type: ignore[attr-defined]
+    made.attrs.update({k: world.setting(k, v) for k, v in fields.items()})
     return made
 
 
 class Parser:
     """An argument parser: its defaults are settings."""
 
-    def __init__(self, world: Members) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.found = Instance(None, "args")
         self.facade = Instance(None, "parser")
@@ -212,9 +218,9 @@ class Parser:
         if number is not None:
             self.found.attrs[name] = number
         elif isinstance(default, int | float | str) and not isinstance(default, bool):
-            self.found.attrs[name] = self.world.setting(name, default)  # type: ignore[attr-defined]
+            self.found.attrs[name] = self.world.setting(name, default)
         else:
-            self.found.attrs[name] = Unknown(self.world, path)  # type: ignore[arg-type]
+            self.found.attrs[name] = Unknown(self.world, path)
 
 
 # --- Python's own ------------------------------------------------------------------------------
@@ -226,7 +232,7 @@ _PURE: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def builtin(world: Members, name: str) -> Callable[..., Any]:
+def builtin(world: World, name: str) -> Callable[..., Any]:
     """Python's own function by that name, over the stage's values."""
     iterable = _iterable(world)
 
@@ -243,14 +249,13 @@ def builtin(world: Members, name: str) -> Callable[..., Any]:
         try:
             return _PURE[name](*args, **kwargs)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-            return Unknown(world, f"{name}(…)")  # type: ignore[arg-type]
+            return Unknown(world, f"{name}(…)")
 
     def numbers(*args: Any) -> Any:
-        bounds = [a if isinstance(a, int) else int(a) if isinstance(a, float) else None for a in args]
-        if None in bounds:
-            path = args[bounds.index(None)]
-            return Unknown(world, f"range({getattr(path, 'path', '')})")  # type: ignore[arg-type]
-        return range(*bounds)  # type: ignore[arg-type]
+        unknown = next((a for a in args if not isinstance(a, int | float)), None)
+        if unknown is not None:
+            return Unknown(world, f"range({getattr(unknown, 'path', '')})")
+        return range(*[int(a) for a in args])
 
     def length(value: Any) -> Any:
         value = world.real(value) if not isinstance(value, Unknown) else value
@@ -258,25 +263,25 @@ def builtin(world: Members, name: str) -> Callable[..., Any]:
             number = world.number(f"len({value.path})")
             if number is None and value.kind == "loader":
                 number = world.job["length"]
-            return number if number is not None else Unknown(world, f"len({value.path})", data=value.data)  # type: ignore[arg-type]
+            return number if number is not None else Unknown(world, f"len({value.path})", data=value.data)
         if isinstance(value, Instance):
             return world.number(f"len({value.path})") or world.job["length"]
         try:
             return len(value)
         except TypeError:
-            return Unknown(world, "len(…)")  # type: ignore[arg-type]
+            return Unknown(world, "len(…)")
 
     def following(source: Any, *default: Any) -> Any:
         if not hasattr(source, "__next__"):
-            return Unknown(world, "batch", data=True)  # type: ignore[arg-type]
-        return world.batch(next(source, *default))  # type: ignore[attr-defined]
+            return Unknown(world, "batch", data=True)
+        return world.batch(next(source, *default))
 
     def named(holder: Any, key: Any, *default: Any) -> Any:
         if not isinstance(key, str):
-            return Unknown(world, "getattr(…)")  # type: ignore[arg-type]
+            return Unknown(world, "getattr(…)")
         value = world.attr(holder, key)
         if default and isinstance(value, Unknown) and not value.kind and isinstance(default[0], int | float) and not isinstance(default[0], bool):
-            return world.setting(key, default[0])  # type: ignore[attr-defined]
+            return world.setting(key, default[0])
         return value
 
     table: dict[str, Callable[..., Any]] = {
@@ -292,19 +297,19 @@ def builtin(world: Members, name: str) -> Callable[..., Any]:
         "setattr": lambda holder, key, value: world.set_attr(holder, key, value) if isinstance(key, str) else None,
         "print": lambda *_, **__: None,
     }
-    return table[name] if name in table else pure
+    return table.get(name, pure)
 
 
-def _iterable(world: Members) -> Callable[[Any], Any]:
+def _iterable(world: World) -> Callable[[Any], Any]:
     def iterable(value: Any) -> Any:
         if isinstance(value, Unknown) and value.kind not in {"loader", ""}:
             value = world.real(value)
         if isinstance(value, Unknown):
-            return world.elements(value, "length")  # type: ignore[attr-defined]
+            return world.elements(value, "length")
         if isinstance(value, Instance):
-            return world.of_instance(value, "length", (0, 0))  # type: ignore[attr-defined]
+            return world.of_instance(value, "length", (0, 0))
         if isinstance(value, External | Class | Method | nn.Module | int | float | None):
-            return [Unknown(world, "element", data=True)]  # type: ignore[arg-type]
+            return [Unknown(world, "element", data=True)]
         return value
 
     return iterable
@@ -315,7 +320,7 @@ BUILTINS = frozenset(_PURE) | {
 }  # fmt: skip
 
 
-def names(world: Members, wanted: set[str]) -> dict[str, Any]:
+def names(world: World, wanted: set[str]) -> dict[str, Any]:
     """The globals of a slice: every name it reads, Python's own where the file does not bind them."""
     out: dict[str, Any] = {"__builtins__": {}, "__name__": "__main__"}
     for name in wanted:

@@ -1,215 +1,29 @@
-"""Attributes, calls and actors of the stage: which real thing an unknown name stands for, and what it can do."""
+"""Attributes, calls and classes of the stage: what the things on it can be asked to do."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import nn
 
-from galint.trace.stage import actors
+from galint.trace.stage.cast import Cast
 from galint.trace.stage.values import Class, External, Flow, Instance, Method, NoStage, Unknown
 
+if TYPE_CHECKING:
+    from galint.trace.stage.world import World
+
 MOST_DEPTH = 60
-_GRADIENT = frozenset("zero_ mul_ div_ detach_ detach norm clone copy_ data add_ item".split())
-_LIST = frozenset("append extend pop clear index copy insert remove count reverse sort".split())
-_DICT = frozenset("get items keys values update pop setdefault copy clear".split())
+_GRADIENT = frozenset(["zero_", "mul_", "div_", "detach_", "detach", "norm", "clone", "copy_", "data", "add_", "item"])
+_LIST = frozenset(["append", "extend", "pop", "clear", "index", "copy", "insert", "remove", "count", "reverse", "sort"])
+_DICT = frozenset(["get", "items", "keys", "values", "update", "pop", "setdefault", "copy", "clear"])
 
 
-class Members:
-    """The part of the stage that knows things. `notes` collects what was assumed on the way to a backward."""
-
-    def __init__(self, job: dict[str, Any], device: torch.device, rank: int = 0) -> None:
-        self.job = job
-        self.device = device
-        self.known: dict[str, Any] = job["known"]
-        self.values: dict[str, Any] = job["values"]
-        self.settings: dict[str, Any] = job["settings"]
-        self.kinds: dict[str, str] = job["kinds"]
-        self.generator = torch.Generator().manual_seed(1234 + rank)
-        self.cast: dict[str, Any] = {}
-        """Actors by role and name, so that one name is one thing wherever it is read."""
-        self.modules: dict[str, nn.Module] = {}
-        self.optimizers: list[torch.optim.Optimizer] = []
-        self.assumed: set[str] = set()
-        self.hidden = False
-        self.depth = 0
-        self.backwards = 0
-
-    # --- naming --------------------------------------------------------------------------------
-
-    def kind(self, name: str) -> str:
-        """The kind that a name's use suggests."""
-        return self.kinds.get(name.rsplit(".", 1)[-1], "")
-
-    def number(self, path: str) -> Any:
-        """The number that the abstract run gave a setting, by spelling or by its last name."""
-        for table in (self.values, self.known):
-            if path in table:
-                return table[path]
-        return self.job["terminals"].get(path.rsplit(".", 1)[-1]) if path.replace(".", "").isidentifier() else None
-
-    def free(self, name: str, hint: str) -> Any:
-        """A name that nothing in the slice has bound."""
-        last = hint.rsplit(".", 1)[-1]
-        kinds = {"Accelerator": "accelerator", "Fabric": "fabric", "GradScaler": "scaler", "Optimizer": "optimizer"}
-        kinds |= {"Module": "module", "DataLoader": "loader", "DistributedDataParallel": "wrapped"}
-        kind = kinds.get(last, "" if last in {"int", "float", "str", "bool"} else self.kind(name))
-        number = self.number(name) if not kind else None
-        return Unknown(self, name, kind, name) if number is None else number  # type: ignore[arg-type]
-
-    def imported(self, dotted: str) -> Any:
-        """A name of another package: a library's function, or something unknown of that kind."""
-        name = dotted.rsplit(".", 1)[-1]
-        number = self.number(name) if name.isupper() else None
-        return External(dotted) if number is None else number
-
-    def part(self, holder: Unknown, key: str, text: str, index: Any = None) -> Any:
-        """An attribute or element of something unknown, made once."""
-        if key in holder.attrs:
-            return holder.attrs[key]
-        path = f"{holder.path}{key}" if key.startswith("[") else f"{holder.path}.{key}"
-        for spelling in (path, text):
-            number = self.number(spelling)
-            if number is not None and not holder.data:
-                return number
-        name = index if isinstance(index, str) else key
-        kind = "" if holder.data or not isinstance(name, str) else self.kind(name)
-        made = Unknown(self, path, kind, str(name), data=holder.data)  # type: ignore[arg-type]
-        made.modules, made.origin = holder.modules, holder.origin
-        holder.attrs[key] = made
-        return made
-
-    # --- actors --------------------------------------------------------------------------------
-
-    def real(self, value: Any) -> Any:
-        """The real thing that an unknown name of a known kind stands for."""
-        if not isinstance(value, Unknown) or not value.kind:
-            return value
-        if value.actor is None:
-            value.actor = self._actor(value)
-        return value if value.actor is None else value.actor
-
-    def _actor(self, value: Unknown) -> Any:
-        name = value.name.rsplit(".", 1)[-1]
-        key = f"{value.kind}:{name}"
-        if key in self.cast:
-            return self.cast[key]
-        made: Any = None
-        match value.kind:
-            case "module" | "wrapped":
-                made = self.module(name)
-                if value.kind == "wrapped" or name in self.job["wrapped"]:
-                    made = self.wrap(made)
-            case "optimizer":
-                made = self.make_optimizer("SGD", self._near(name))
-            case "scaler":
-                made = actors.scaler(self.device, True)
-            case "scheduler":
-                made = actors.scheduler(self.main_optimizer())
-            case "accelerator":
-                made = self.accelerator(self.job["window"])
-            case "fabric" | "engine":
-                raise NoStage(f"`{name}` is a {value.kind}")
-        if made is not None:
-            self.cast[key] = made
-        return made
-
-    def module(self, name: str) -> nn.Module:
-        """A tiny model; one for all names, unless several optimizers own different ones."""
-        key = name if self.job["distinct"] else "model"
-        if key not in self.modules:
-            self.modules[key] = actors.tiny(7 + len(self.modules), self.job["norm"]).to(self.device)
-        return self.modules[key]
-
-    def main(self) -> nn.Module:
-        """The model where none is named: the last one, in its wrapper when it has one."""
-        if not self.modules:
-            return self.module("model")
-        inner = list(self.modules.values())[-1]
-        return self.wrappers.get(id(inner), inner)
-
-    @functools.cached_property
-    def wrappers(self) -> dict[int, nn.Module]:
-        """Inner module's id → its DDP."""
-        return {}
-
-    def wrap(self, module: nn.Module) -> nn.Module:
-        """The module in DDP; once."""
-        inner = actors.bare(module)
-        if id(inner) not in self.wrappers:
-            self.wrappers[id(inner)] = actors.wrapped(inner, self.device)
-        return self.wrappers[id(inner)]
-
-    def _near(self, name: str) -> list[nn.Parameter]:
-        """Parameters for an optimizer whose construction is not seen: those of a module named like it, or all."""
-        last = name.rsplit("_", 1)[-1].lower()
-        alike = [m for n, m in self.modules.items() if self.job["distinct"] and n.lower().endswith(last[-1:])]
-        chosen = alike[:1] or list(self.modules.values()) or [self.module("model")]
-        return [q for m in chosen for q in m.parameters()]
-
-    def make_optimizer(self, name: str, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """A real optimizer over real parameters."""
-        chosen = parameters or list(self.main().parameters())
-        made = actors.optimizer(actors.family(name), chosen)
-        self.optimizers.append(made)
-        return made
-
-    def main_optimizer(self) -> torch.optim.Optimizer:
-        """The optimizer where none is named."""
-        if not self.optimizers:
-            self.cast.setdefault("optimizer:optimizer", self.make_optimizer("SGD", self._near("optimizer")))
-        return self.optimizers[-1]
-
-    def accelerator(self, steps: int) -> Any:
-        """Accelerate's own Accelerator, where it is installed."""
-        try:
-            from accelerate import Accelerator
-        except ImportError:
-            raise NoStage("accelerate is not installed here") from None
-        return Accelerator(gradient_accumulation_steps=steps, cpu=self.device.type == "cpu")
-
-    # --- forward and backward ------------------------------------------------------------------
-
-    def forward(self, module: nn.Module, flows: list[Flow] | None = None) -> Flow:
-        """Run a tiny model on a fresh micro-batch of random numbers."""
-        x = torch.randn(actors.BATCH, actors.FEATURES, generator=self.generator).to(self.device)
-        y = torch.randn(actors.BATCH, actors.CLASSES, generator=self.generator).to(self.device)
-        prediction = module(x)
-        for flow in flows or []:
-            if flow.prediction is not None:
-                prediction = prediction + flow.prediction
-        return Flow(self, prediction, y)  # type: ignore[arg-type]
-
-    def loss_of(self, value: Any) -> Flow:
-        """The loss that an unknown value stands for: a forward of the model that went into it."""
-        if isinstance(value, Flow):
-            return value
-        if isinstance(value, Unknown) and isinstance(value.actor, Flow):
-            return value.actor
-        modules = value.modules if isinstance(value, Unknown) else []
-        made = self.forward(modules[0] if modules else self.main())
-        if isinstance(value, Unknown):
-            value.actor = made
-        return made
-
-    def backward(self, value: Any, gradient: Any = None) -> None:
-        """A real backward of a loss."""
-        flow = self.loss_of(value)
-        self.assumed |= flow.assumed
-        self.hidden = self.hidden or not flow.visible
-        self.backwards += 1
-        # Two losses of one output share its graph, which the user's own losses need not.
-        root = flow.loss
-        if isinstance(gradient, int | float):
-            root.backward(torch.full_like(root, float(gradient)), retain_graph=True)
-        else:
-            if gradient is not None:
-                self.assumed.add("gradient=")
-            root.backward(retain_graph=True)
+class Members(Cast):
+    """The part of the stage that reads attributes and calls things."""
 
     # --- attributes ----------------------------------------------------------------------------
 
@@ -241,13 +55,13 @@ class Members:
             return Method(lambda *_: holder)
         if isinstance(holder, int | float) and name in {"to", "cuda", "cpu", "mean", "detach", "clone", "requires_grad_"}:
             return Method(lambda *_, **__: holder)
-        return Unknown(self, f"{name}")  # type: ignore[arg-type]
+        return Unknown(self, f"{name}")
 
     def set_attr(self, holder: Any, name: str, value: Any) -> None:
         """`holder.name = value`."""
         holder = self.real(holder)
         if isinstance(holder, Instance | Unknown):
-            holder.attrs[name] = self.named(value, name)  # type: ignore[attr-defined]
+            holder.attrs[name] = cast("World", self).named(value, name)
         elif isinstance(holder, Class):
             holder.fields[name] = value
         elif isinstance(holder, torch.Tensor) and name == "grad":
@@ -290,13 +104,13 @@ class Members:
         if holder.has(name):
             return holder.field(name)
         number = self.number(f"{holder.name}.{name}")
-        return Unknown(self, f"{holder.name}.{name}") if number is None else number  # type: ignore[arg-type]
+        return Unknown(self, f"{holder.name}.{name}") if number is None else number
 
     def _of_flow(self, flow: Flow, name: str) -> Any:
         if name == "backward":
             return Method(lambda gradient=None, **_: self.backward(flow, gradient))
         if name in {"item", "detach", "data", "numpy", "tolist", "size", "shape", "argmax", "max", "min", "ndim", "dtype", "device", "numel", "dim"}:
-            return Unknown(self, f"loss.{name}", data=True)  # type: ignore[arg-type]
+            return Unknown(self, f"loss.{name}", data=True)
         if name in {"div", "div_", "mul", "mul_", "add", "add_", "sub"}:
             op = {"div": "/", "mul": "*", "add": "+", "sub": "-"}[name.rstrip("_")]
 
@@ -313,7 +127,15 @@ class Members:
             return Method(lambda: flow.parts or [flow])
         if name in {"mean", "sum"} and flow.parts:
             return Method(lambda *_, **__: self.joined(flow, name))
+        if name in {"mean", "sum"} and flow.prediction is not None and flow.tensor is None:
+            return Method(functools.partial(self._reduced, flow, name))
         return flow
+
+    def _reduced(self, flow: Flow, name: str, *_: Any, **options: Any) -> Flow:
+        """`.mean()` of an output makes a mean loss in plain sight; a sum or a part of it is not one."""
+        plain = name == "mean" and not options and not _
+        assumed = flow.assumed | (frozenset() if name == "mean" else frozenset({".sum()"}))
+        return Flow(self, flow.prediction, flow.target, visible=plain or flow.visible, assumed=assumed)
 
     def joined(self, flow: Flow, name: str) -> Flow:
         """The sum or mean of stacked losses."""
@@ -338,13 +160,13 @@ class Members:
             return Method(change)
         if name == "data":
             return holder.data
-        return Unknown(self, name, data=True)  # type: ignore[arg-type]
+        return Unknown(self, name, data=True)
 
     def _of_torch(self, holder: Any, name: str) -> Any:
         """What real modules, optimizers, scalers, schedulers and Accelerate's things can be asked."""
         from galint.trace.stage.things import member
 
-        return member(self, holder, name)
+        return member(cast("World", self), holder, name)
 
     # --- calls ---------------------------------------------------------------------------------
 
@@ -369,7 +191,7 @@ class Members:
         if isinstance(function, External):
             from galint.trace.stage.library import external
 
-            return external(self, function.name, text, args, kwargs)
+            return external(cast("World", self), function.name, text, args, kwargs)
         if isinstance(function, nn.Module):
             return self.forward(function, self.flows_in((args, kwargs)))
         if isinstance(function, Instance):
@@ -405,28 +227,37 @@ class Members:
         origin = function.origin if isinstance(function, Unknown) else ""
         flows = self.flows_in((args, kwargs))
         if flows:
-            return self.passed_on(flows, origin.startswith("torch.nn."))
+            path = function.path if isinstance(function, Unknown) else text
+            return self.reduced(self.passed_on(flows, origin.startswith("torch.nn.")), path)
         for value in (*args, *kwargs.values()):
             if isinstance(value, FunctionType) and self.job["callbacks"]:
                 raise NoStage(f"`{text}` calls back into the loop")
         number = self.number(text)
         if number is not None:
             return number
-        made = Unknown(self, text, data=isinstance(function, Unknown) and function.data)  # type: ignore[arg-type]
+        made = Unknown(self, text, data=isinstance(function, Unknown) and function.data)
         made.modules = [m for v in (*args, *kwargs.values()) for m in self.modules_in(v)]
         if isinstance(function, Unknown):
             made.modules += function.modules
         made.data = made.data or any(isinstance(v, Unknown) and v.data for v in (*args, *kwargs.values()))
         return made
 
+    def reduced(self, flow: Flow, text: str) -> Flow:
+        """A loss function that is told to sum, or not to reduce, is no mean."""
+        if "reduction='sum'" in text or "reduction='none'" in text:
+            flow.assumed = flow.assumed | {text}
+        return flow
+
     def passed_on(self, flows: list[Flow], visible: bool) -> Flow:
         """The result of a function of losses or outputs: a loss function's mean over the micro-batch."""
         first = flows[0]
         assumed = frozenset().union(*(f.assumed for f in flows))
-        outputs = [f for f in flows if f.prediction is not None]
+        outputs = list({id(f.prediction): f for f in flows if f.prediction is not None}.values())
         if outputs:
-            return Flow(self, outputs[0].prediction, outputs[0].target, visible=visible, assumed=assumed)  # type: ignore[arg-type]
-        return Flow(self, tensor=first.loss, visible=False, assumed=assumed)  # type: ignore[arg-type]
+            predictions = [f.prediction for f in outputs if f.prediction is not None]
+            prediction = functools.reduce(lambda a, b: a + b, predictions)
+            return Flow(self, prediction, outputs[0].target, visible=visible, assumed=assumed)
+        return Flow(self, tensor=first.loss, visible=False, assumed=assumed)
 
     def flows_in(self, value: Any, depth: int = 0) -> list[Flow]:
         """The losses and outputs inside arguments."""
@@ -463,7 +294,7 @@ class Members:
         foreign = set(cls.foreign)
         if not cls.trains and ("Module" in foreign or (cls.find("forward") and not cls.find("__init__"))):
             if foreign & {"_Loss"} or cls.name.lower().endswith(("loss", "criterion")):
-                return Unknown(self, text or cls.name, "criterion")  # type: ignore[arg-type]
+                return Unknown(self, text or cls.name, "criterion")
             return self.module(cls.name)
         made = Instance(cls)
         if foreign & {"Module", "LightningModule", "PreTrainedModel"}:
@@ -472,9 +303,8 @@ class Members:
             names = list(cls.fields)
             made.attrs.update(dict(zip(names, args, strict=False)))
             made.attrs.update(kwargs)
-        elif cls.find("__init__") is not None:
-            function, _ = cls.find("__init__")  # type: ignore[misc]
-            self.apply(function, made, *args, **kwargs)
+        elif (start := cls.find("__init__")) is not None:
+            self.apply(start[0], made, *args, **kwargs)
         return made
 
 

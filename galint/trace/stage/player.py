@@ -62,7 +62,7 @@ class Player:
         quiet = isinstance(model, nn.parallel.DistributedDataParallel) and not synced
         with model.no_sync() if quiet else contextlib.nullcontext():  # type: ignore[operator]
             output = (actors.bare(model) if bypassed else model)(x)
-            loss = torch.nn.functional.mse_loss(output, y)
+            loss: Any = torch.nn.functional.mse_loss(output, y)
             if coefficient != 1.0:
                 loss = loss / (1 / coefficient) if 0 < coefficient < 1 else loss * coefficient
             (self.scaler.scale(loss) if scaled else loss).backward()

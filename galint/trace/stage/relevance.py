@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from galint import program as p
 from galint.run.static import GRADIENT, Static, children, raises, terminal
 
-_COMMON = frozenset({"self", "cls", "torch", "nn", "args", "np", "os", "F", "optim", "super", "len", "range", "int", "float"})
+_COMMON = frozenset({"self", "cls", "torch", "nn", "np", "os", "F", "optim", "super", "len", "range", "int", "float"})
 _COMPOUND = p.If | p.For | p.While | p.With | p.Try | p.Match
 _GROWS = frozenset({"append", "extend", "update", "add", "setdefault", "insert"})
 _SCHEDULES = frozenset({"step", "update", "update_parameters", "set_defaults", "add_argument"})
@@ -165,3 +165,53 @@ def blocks(stmt: p.Stmt) -> Iterator[p.Body]:
         yield from (h.body for h in stmt.handlers)
     if isinstance(stmt, p.Match):
         yield from (c.body for c in stmt.cases)
+
+
+def losses_of(bodies: Sequence[p.Body], static: Static) -> set[str]:
+    """Names from which backward starts: what is bound to them becomes a real loss at once."""
+    out: set[str] = set()
+    for body in bodies:
+        for stmt in body:
+            for node in static.walk(stmt):
+                if not isinstance(node, p.Call) or not isinstance(node.func, p.Attr):
+                    continue
+                if node.func.name in {"backward", "manual_backward"}:
+                    receiver = node.func.value
+                    out.add(terminal(node.args[0].value) if node.args and terminal(receiver) not in out else terminal(receiver))
+                    out.add(terminal(receiver))
+                elif node.func.name in {"scale", "scale_loss"} and node.args:
+                    out.add(terminal(node.args[0].value))
+    return out - {"", "self", "accelerator", "fabric", "scaler", "optimizer", "engine", "model", "torch", "autograd"}
+
+
+def local_names(node: p.FunctionDef, static: Static) -> list[str]:
+    """The names that a function binds itself, parameters left out."""
+    known = {q.name for q in node.params}
+    outer: set[str] = set()
+    names: dict[str, None] = {}
+
+    def visit(current: p.Node) -> None:
+        if isinstance(current, p.FunctionDef | p.ClassDef):
+            if isinstance(current, p.ClassDef) or current is not node:
+                return
+        if isinstance(current, p.Scope):
+            outer.update(current.names)
+        targets: tuple[p.Expr, ...] = ()
+        if isinstance(current, p.Assign):
+            targets = current.targets
+        elif isinstance(current, p.AugAssign | p.AnnAssign | p.For | p.NamedExpr):
+            targets = (current.target,)
+        elif isinstance(current, p.With):
+            targets = tuple(i.target for i in current.items if i.target is not None)
+        for target in targets:
+            for inner in static.walk(target):
+                if isinstance(inner, p.Name) and not isinstance(target, p.Attr | p.Subscript):
+                    names[inner.id] = None
+        for child in children(current):
+            if not isinstance(child, p.Lambda | p.Comp):
+                visit(child)
+
+    for stmt in node.body:
+        if not isinstance(stmt, p.FunctionDef | p.ClassDef):
+            visit(stmt)
+    return [n for n in names if n not in known and n not in outer]

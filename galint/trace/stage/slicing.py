@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from galint import program as p
-from galint.run.static import BACKWARD, GRADIENT, STEP, Static, children, raises, terminal
+from galint.run.static import BACKWARD, GRADIENT, STEP, Static, raises, terminal
 from galint.source import Span
 from galint.trace.stage.expressions import (
     NoSlice,
@@ -22,7 +22,7 @@ from galint.trace.stage.expressions import (
     staged,
     test,
 )
-from galint.trace.stage.relevance import Skeleton, below
+from galint.trace.stage.relevance import Skeleton, below, local_names, losses_of
 
 _CAUGHT = {"StopIteration", "IndexError", "KeyError", "StopAsyncIteration", "AttributeError"}
 
@@ -48,9 +48,9 @@ def cut(
     `entry` is the function to call once everything is defined, None to run the module. `calls` says how: `once`,
     `twice` (an epoch's function) or `batch` (a micro-batch's function).
     """
-    roots = {n.name for n in (entry, owner) if n is not None} | _losses(bodies, static) | {"__main__"}
+    roots = {n.name for n in (entry, owner) if n is not None} | losses_of(bodies, static) | {"__main__"}
     skeleton = Skeleton([b for body in bodies for b in [body]], static, roots)
-    builder = _Builder(skeleton, static, _losses(bodies, static))
+    builder = _Builder(skeleton, static, losses_of(bodies, static))
     out: list[ast.stmt] = []
     for body in reversed(bodies[1:]):
         out += builder.block([s for s in body if _is_definition(s, static)])
@@ -76,23 +76,6 @@ def _is_definition(stmt: p.Stmt, static: Static) -> bool:
     if isinstance(stmt, p.Assign | p.AnnAssign):
         return not static.tags(stmt) & {BACKWARD, STEP}
     return isinstance(stmt, p.ExprStmt) and isinstance(stmt.value, p.Call) and terminal(stmt.value.func) == "add_argument"
-
-
-def _losses(bodies: Sequence[p.Body], static: Static) -> set[str]:
-    """Names from which backward starts: what is bound to them becomes a real loss at once."""
-    out: set[str] = set()
-    for body in bodies:
-        for stmt in body:
-            for node in static.walk(stmt):
-                if not isinstance(node, p.Call) or not isinstance(node.func, p.Attr):
-                    continue
-                if node.func.name in {"backward", "manual_backward"}:
-                    receiver = node.func.value
-                    out.add(terminal(node.args[0].value) if node.args and terminal(receiver) not in out else terminal(receiver))
-                    out.add(terminal(receiver))
-                elif node.func.name in {"scale", "scale_loss"} and node.args:
-                    out.add(terminal(node.args[0].value))
-    return out - {"", "self", "accelerator", "fabric", "scaler", "optimizer", "engine", "model", "torch", "autograd"}
 
 
 def _enter(builder: _Builder, entry: p.FunctionDef, owner: p.ClassDef | None, calls: str) -> ast.stmt:
@@ -340,7 +323,7 @@ class _Builder:
         decorators: list[ast.expr] = []
         if any(terminal(d) in {"contextmanager", "asynccontextmanager"} for d in node.decorators):
             decorators.append(staged("context_manager"))
-        body = [*self._locals(node), *self.body(node.body)]
+        body = [*self._unknown_locals(node), *self.body(node.body)]
         for stmt in body:
             at(stmt, node.span)
         made = ast.FunctionDef(name or node.name, arguments(node.params), body, decorators, None, None)
@@ -350,38 +333,12 @@ class _Builder:
             raise NoSlice(f"the generator `{node.name}`")
         return [made]
 
-    def _locals(self, node: p.FunctionDef) -> list[ast.stmt]:
+    def _unknown_locals(self, node: p.FunctionDef) -> list[ast.stmt]:
         """Every local name starts out unknown, so that a statement that was cut away leaves no hole."""
-        known = {q.name for q in node.params}
-        outer: set[str] = set()
-        names: dict[str, None] = {}
-
-        def visit(current: p.Node) -> None:
-            if isinstance(current, p.FunctionDef | p.ClassDef):
-                if isinstance(current, p.ClassDef) or current is not node:
-                    return
-            if isinstance(current, p.Scope):
-                outer.update(current.names)
-            targets: tuple[p.Expr, ...] = ()
-            if isinstance(current, p.Assign):
-                targets = current.targets
-            elif isinstance(current, p.AugAssign | p.AnnAssign | p.For | p.NamedExpr):
-                targets = (current.target,)
-            elif isinstance(current, p.With):
-                targets = tuple(i.target for i in current.items if i.target is not None)
-            for target in targets:
-                for inner in self.static.walk(target):
-                    if isinstance(inner, p.Name) and not isinstance(target, p.Attr | p.Subscript):
-                        names[inner.id] = None
-            for child in children(current):
-                if not isinstance(child, p.Lambda | p.Comp):
-                    visit(child)
-
-        for stmt in node.body:
-            if not isinstance(stmt, p.FunctionDef | p.ClassDef):
-                visit(stmt)
-        wanted = [n for n in names if n not in known and n not in outer]
-        return [ast.Assign([ast.Name(n, ast.Store())], staged("free", const(n), const(""))) for n in wanted]
+        return [
+            ast.Assign([ast.Name(n, ast.Store())], staged("free", const(n), const("")))
+            for n in local_names(node, self.static)
+        ]
 
     def _class(self, node: p.ClassDef) -> list[ast.stmt]:
         self.defined.add(node)

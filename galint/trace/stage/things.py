@@ -12,16 +12,15 @@ from galint.trace.stage import actors
 from galint.trace.stage.values import Flow, Method, Unknown
 
 if TYPE_CHECKING:
-    from galint.trace.stage.members import Members
+    from galint.trace.stage.world import World
 
 _STAYS = frozenset(
-    "to cuda cpu half float double bfloat16 train eval requires_grad_ apply compile gradient_checkpointing_enable "
-    "enable_input_require_grads convert_sync_batchnorm share_memory".split()
+    ["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "train", "eval", "requires_grad_", "apply", "compile", "gradient_checkpointing_enable", "enable_input_require_grads", "convert_sync_batchnorm", "share_memory"]
 )
-_QUIET = frozenset("state_dict load_state_dict save_pretrained register_forward_hook register_buffer register_comm_hook".split())
+_QUIET = frozenset(["state_dict", "load_state_dict", "save_pretrained", "register_forward_hook", "register_buffer", "register_comm_hook"])
 
 
-def member(world: Members, holder: Any, name: str) -> Any:
+def member(world: World, holder: Any, name: str) -> Any:
     """An attribute of a real thing; None when it is not one of these."""
     if isinstance(holder, nn.Module):
         return _module(world, holder, name)
@@ -46,11 +45,11 @@ def _is_optimizer(value: Any) -> bool:
     return isinstance(value, torch.optim.Optimizer) or type(value).__name__ == "AcceleratedOptimizer"
 
 
-def _unknown(world: Members, name: str) -> Unknown:
-    return Unknown(world, name)  # type: ignore[arg-type]
+def _unknown(world: World, name: str) -> Unknown:
+    return Unknown(world, name)
 
 
-def _module(world: Members, holder: nn.Module, name: str) -> Any:
+def _module(world: World, holder: nn.Module, name: str) -> Any:
     if name in _STAYS:
         return Method(lambda *_, **__: holder)
     if name in {"parameters", "trainable_parameters"}:
@@ -88,7 +87,7 @@ def _clip(parameters: Any, limit: Any) -> Any:
     return torch.nn.utils.clip_grad_norm_(list(parameters), float(limit) if isinstance(limit, int | float) else 1.0)
 
 
-def _optimizer(world: Members, holder: Any, name: str) -> Any:
+def _optimizer(world: World, holder: Any, name: str) -> Any:
     if name == "zero_grad":
         return Method(lambda *_, **__: holder.zero_grad())
     if name == "step":
@@ -113,7 +112,7 @@ def _optimizer(world: Members, holder: Any, name: str) -> Any:
     return _unknown(world, f"optimizer.{name}")
 
 
-def _scaler(world: Members, holder: torch.amp.GradScaler, name: str) -> Any:
+def _scaler(world: World, holder: torch.amp.GradScaler, name: str) -> Any:
     if name == "scale":
 
         def scale(loss: Any) -> Any:
@@ -138,11 +137,11 @@ def _scaler(world: Members, holder: torch.amp.GradScaler, name: str) -> Any:
     if name == "is_enabled":
         return Method(lambda: holder.is_enabled())
     if name == "get_scale":
-        return Method(lambda: Unknown(world, "scaler.get_scale()", data=True))  # type: ignore[arg-type]
+        return Method(lambda: Unknown(world, "scaler.get_scale()", data=True))
     return _unknown(world, f"scaler.{name}")
 
 
-def _accelerator(world: Members, holder: Any, name: str) -> Any:
+def _accelerator(world: World, holder: Any, name: str) -> Any:
     if name == "prepare":
 
         def prepare(*things: Any, **_: Any) -> Any:
@@ -177,7 +176,7 @@ def _accelerator(world: Members, holder: Any, name: str) -> Any:
     return _unknown(world, f"accelerator.{name}")
 
 
-def _prepared(world: Members, holder: Any, thing: Any) -> Any:
+def _prepared(world: World, holder: Any, thing: Any) -> Any:
     real = world.real(thing)
     if isinstance(thing, Unknown) and real is thing:
         if thing.kind != "loader":
@@ -191,7 +190,7 @@ def _prepared(world: Members, holder: Any, thing: Any) -> Any:
     return thing
 
 
-def _parameters(world: Members, value: Any) -> list[nn.Parameter]:
+def _parameters(world: World, value: Any) -> list[nn.Parameter]:
     return actors.parameters_in(world.real(value)) or list(world.main().parameters())
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-
-if TYPE_CHECKING:
-    from galint.trace.stage.world import World
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -42,6 +39,10 @@ class StopStage(BaseException):
     """Enough was run."""
 
 
+class TooLong(BaseException):
+    """One slice ran for too long."""
+
+
 class Unknown:
     """A value outside the skeleton, known by its spelling. `kind` is what it becomes when it is used.
 
@@ -51,7 +52,7 @@ class Unknown:
 
     __slots__ = ("actor", "attrs", "data", "kind", "loader", "modules", "name", "origin", "path", "world")
 
-    def __init__(self, world: World, path: str, kind: str = "", name: str = "", *, data: bool = False) -> None:
+    def __init__(self, world: Any, path: str, kind: str = "", name: str = "", *, data: bool = False) -> None:
         self.world = world
         self.path = path
         self.kind = kind
@@ -64,7 +65,7 @@ class Unknown:
         self.loader: Any = None
 
     def __bool__(self) -> bool:
-        return self.world.decide(self, self.path, None, None)
+        return bool(self.world.truth(self, self.path, (0, 0), None))
 
     def __iter__(self) -> Any:
         return iter(self.world.elements(self, "length"))
@@ -90,7 +91,7 @@ class Flow:
 
     def __init__(
         self,
-        world: World,
+        world: Any,
         prediction: torch.Tensor | None = None,
         target: torch.Tensor | None = None,
         tensor: torch.Tensor | None = None,
@@ -129,15 +130,21 @@ class Flow:
         """Arithmetic with a number or another loss by torch itself; an unknown factor is taken as one."""
         if op in {"==", "!=", "<", "<=", ">", ">="}:
             return Unknown(self.world, text, data=True)
+        if self.prediction is not None and self.tensor is None and not isinstance(other, int | float | Flow):
+            return self  # an output, not a loss yet: `(output - target) ** 2`
         if isinstance(other, Flow):
+            if self.prediction is not None and self.tensor is None and other.tensor is None and other.prediction is not None:
+                return self.world.passed_on([self, other], False)
             if op in {"+", "-"}:
                 a, b = (other.loss, self.loss) if reverse else (self.loss, other.loss)
                 return self.become(OPERATORS[op](a, b), other)
             return self.become(self.loss, other, assumed=frozenset({text}))
         if isinstance(other, bool | int | float) or (isinstance(other, torch.Tensor) and other.numel() == 1):
-            a, b = (other, self.loss) if reverse else (self.loss, other)
-            if op in {"+", "-", "*", "/", "**"}:
-                return self.become(OPERATORS[op](a, b))
+            pair: tuple[Any, Any] = (other, self.loss) if reverse else (self.loss, other)
+            if op == "**":
+                return self
+            if op in {"+", "-", "*", "/"}:
+                return self.become(OPERATORS[op](*pair))
             return self
         if op in {"+", "-"} and isinstance(other, Unknown) and not other.modules:
             return self  # a term without a gradient

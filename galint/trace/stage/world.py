@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from galint.trace.stage import actors
-from galint.trace.stage.members import Members
+from galint.trace.stage.containers import Containers
 from galint.trace.stage.values import (
     OPERATORS,
     Class,
@@ -38,7 +38,7 @@ _EXCEPTIONS = {
 PLAIN = bool | int | float | str | bytes | None
 
 
-class World(Members):
+class World(Containers):
     """One stage. `job` holds the scenario: numbers, choices, loop lengths, kinds of names."""
 
     def __init__(self, job: dict[str, Any], device: torch.device, rank: int = 0) -> None:
@@ -48,6 +48,7 @@ class World(Members):
         self.forced: dict[str, bool] = job["forced"]
         self.places: dict[tuple[int, int], bool] = {(r, c): v for r, c, v in job["places"]}
         self.lengths: dict[tuple[int, int], int] = {(r, c): n for r, c, n in job["lengths"]}
+        self.asked = 0
         self.undecided: dict[str, bool] = {}
         """Conditions that neither the slice nor the abstract run decided, and what was taken."""
 
@@ -78,17 +79,10 @@ class World(Members):
         for spelling in (name, key):
             if spelling in self.values:
                 return self.values[spelling]
-        if value is None or isinstance(value, str) and not value:
+        if value is None or (isinstance(value, str) and not value):
             return Unknown(self, name, self.kind(name), name) if value is None and self.kind(name) else value
         if isinstance(value, int) and not isinstance(value, bool) and value <= 1 and name in self.settings:
             return self.settings[name]
-        return value
-
-    def named(self, value: Any, name: str) -> Any:
-        """A value gets the kind that its new name suggests."""
-        if isinstance(value, Unknown) and not value.kind and not value.data and value.actor is None:
-            value.kind = self.kind(name)
-            value.name = name
         return value
 
     def born(self, value: Any) -> Any:
@@ -146,7 +140,7 @@ class World(Members):
                 if known is None and not left.kind:
                     return Unknown(self, text)
                 if known is not None:
-                    return known
+                    return bool(known)
             return op == "is not"
         if op in {"is", "is not"}:
             if isinstance(left, Unknown) or isinstance(right, Unknown):
@@ -156,7 +150,7 @@ class World(Members):
             return Unknown(self, text, data=getattr(left, "data", False) or isinstance(left, Flow))
         try:
             if op in {"in", "not in"}:
-                return (left in right) == (op == "in")
+                return bool(left in right) == (op == "in")
             return bool(OPERATORS[op](left, right))
         except (TypeError, ValueError, RuntimeError):
             return Unknown(self, text)
@@ -182,7 +176,7 @@ class World(Members):
         for key in dict.fromkeys((text, value.path)):
             known = self.chosen(key)
             if known is not None:
-                return known
+                return self._once(key, known)
         if place is not None and place in self.places:
             return self.places[place]
         number = self.number(value.path)
@@ -191,6 +185,19 @@ class World(Members):
         taken = bool(default)
         self.undecided[text] = taken
         return taken
+
+    def _once(self, key: str, known: bool) -> bool:
+        """The condition that the scenario turns over on one occasion."""
+        rare, occasion = self.job["rare"], self.job["rare_at"]
+        bare = key.removeprefix("not ").strip()
+        if rare is None or bare != rare:
+            return known
+        count = self.asked
+        self.asked += 1
+        usual: bool | None = self.job["usual"]
+        if usual is not None:
+            known = bool(usual) == (key == bare)
+        return known is not (count == occasion)
 
     def chosen(self, key: str) -> bool | None:
         """The abstract run's answer to a condition spelled like this, or like its negation."""
@@ -205,91 +212,6 @@ class World(Members):
                     known = not known
                     break
         return None if known is None else known != negated
-
-    # --- containers ----------------------------------------------------------------------------
-
-    def slice(self, lower: Any, upper: Any, step: Any) -> Any:
-        """A slice object, unknown bounds left open."""
-        return slice(*(v if isinstance(v, int) else None for v in (lower, upper, step)))
-
-    def item(self, holder: Any, index: Any, text: str) -> Any:
-        """`holder[index]`."""
-        holder = self.real(holder)
-        if isinstance(holder, Flow):
-            if holder.parts and isinstance(index, int) and -len(holder.parts) <= index < len(holder.parts):
-                return holder.parts[index]
-            return holder
-        if isinstance(holder, list | tuple | str | dict | range):
-            try:
-                return holder[index]
-            except (TypeError, KeyError, IndexError):
-                if isinstance(holder, list | tuple) and isinstance(index, int):
-                    raise
-        if isinstance(holder, Instance) and isinstance(index, str):
-            return self.attr(holder, index)
-        if isinstance(holder, Unknown):
-            return self.part(holder, f"[{index}]" if isinstance(index, str | int) else "[·]", text, index)
-        return Unknown(self, text)
-
-    def set_item(self, holder: Any, index: Any, value: Any) -> None:
-        """`holder[index] = value`; learning rates in parameter groups stay."""
-        if isinstance(holder, list | dict):
-            with contextlib.suppress(TypeError, IndexError):
-                holder[index] = value
-        elif isinstance(holder, Unknown) and isinstance(index, str | int):
-            holder.attrs[f"[{index}]"] = value
-        elif isinstance(holder, Instance) and isinstance(index, str):
-            holder.attrs[index] = value
-
-    def mapping(self, pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-        """A dict display; keys that are unknown count by their spelling."""
-        out: dict[Any, Any] = {}
-        for key, value in pairs:
-            if key is ...:
-                out.update(self.keywords(value))
-            else:
-                out[key if isinstance(key, PLAIN | tuple) else repr(key)] = value
-        return out
-
-    def keywords(self, value: Any) -> dict[str, Any]:
-        """What `**value` gives."""
-        return {k: v for k, v in value.items() if isinstance(k, str)} if isinstance(value, dict) else {}
-
-    def spread(self, value: Any) -> list[Any]:
-        """What `*value` gives."""
-        if isinstance(value, list | tuple):
-            return list(value)
-        if isinstance(value, Unknown) and value.data:
-            return [value]
-        if isinstance(value, Unknown | Flow | Instance):
-            return []
-        try:
-            return list(value)
-        except TypeError:
-            return []
-
-    def unpack(self, value: Any, shape: Any) -> Any:
-        """`value` in the shape of an assignment's targets: nested tuples of names, `*` for the rest."""
-        if not isinstance(shape, tuple):
-            return self.named(value, shape) if isinstance(shape, str) and shape != "*" else value
-        count = len(shape)
-        value = self.real(value) if not isinstance(value, Unknown) else value
-        if isinstance(value, list | tuple) and len(value) == count and "*" not in shape:
-            parts = list(value)
-        elif isinstance(value, list | tuple) and "*" in shape and len(value) >= count - 1:
-            cut = shape.index("*")
-            rest = len(value) - count + 1
-            parts = [*value[:cut], list(value[cut : cut + rest]), *value[cut + rest :]]
-        elif isinstance(value, Flow):
-            parts = [value] * count
-        elif isinstance(value, Unknown):
-            parts = [self.part(value, f"[{k}]", f"{value.path}[{k}]", k) for k in range(count)]
-            for part in parts:
-                if isinstance(part, Unknown):
-                    part.modules = part.modules or value.modules
-        else:
-            parts = [Unknown(self, f"#{k}", data=True) for k in range(count)]
-        return tuple(self.unpack(v, s) for v, s in zip(parts, shape, strict=True))
 
     # --- iteration -----------------------------------------------------------------------------
 
@@ -318,7 +240,7 @@ class World(Members):
     def elements(self, value: Unknown, role: str, count: int | None = None) -> Any:
         """The elements of an unknown thing: a real DataLoader for training data."""
         length = self.number(f"len({value.path})")
-        if role in {"idle", "comp"} and not value.kind == "loader":
+        if role in {"idle", "comp"} and value.kind != "loader":
             return [Unknown(self, f"{value.path}[0]", data=value.data)]
         if role == "epochs" and value.kind != "loader":
             return [Unknown(self, f"{value.path}[{k}]") for k in range(count or length or self.job["epochs"])]
@@ -379,7 +301,7 @@ class World(Members):
         count = self.job["length"] if calls == "batch" else 2 if calls == "twice" else 1
         fixed: dict[str, Any] = {}
         for index in range(count):
-            arguments = {}
+            arguments: dict[str, Any] = {}
             for param in params:
                 if self.job["roles"].get(param) == "counter":
                     arguments[param] = int(self.known.get(param, 0)) + (index if calls == "batch" else 0)
