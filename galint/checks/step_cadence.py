@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from galint import program as p
@@ -139,6 +140,8 @@ def _never(view: View) -> Iterator[Finding]:
             continue
         if any(k.endswith("@start") for e in events for k in e.data["keys"]) or _drawn(view, events[0].data["keys"]):
             continue
+        if not _moves(view, events[0].text):
+            continue
         label, n = exact[0]
         named = label if label.isdigit() else f"`{label}` = {n}"
         yield Finding(
@@ -149,6 +152,21 @@ def _never(view: View) -> Iterator[Finding]:
             applied="0",
             related=((view.run.backwards[0].span, "the gradients pile up here"),),
         )
+
+
+def _moves(view: View, test: str) -> bool:
+    """True when the program itself moves a number of the condition; a base class or a caller may, otherwise."""
+    names = set(re.findall(r"[A-Za-z_]\w*", test))
+    for node in program_nodes(view):
+        if isinstance(node, p.For) and names & {n.id for n in _target_names(node.target)}:
+            return True
+        if isinstance(node, p.AugAssign) and terminal(node.target) in names:
+            return True
+        if isinstance(node, p.Assign) and isinstance(node.value, p.BinOp | p.IfExp):
+            moved = {terminal(t) for t in node.targets} & set(re.findall(r"[A-Za-z_]\w*", p.text(node.value)))
+            if moved & names:
+                return True
+    return False
 
 
 def _short_inner_loops(view: View) -> Iterator[Finding]:
@@ -209,6 +227,8 @@ def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list
             else "the first window of each epoch"
         )
         return f"{every} has {_plural(wrong[0])} instead of {named}: the guard is off by {_off(wrong[0], n)}"
+    if len(lengths) == 1:
+        return f"the first window has {_plural(lengths[0])} instead of {named}"
     if len(set(lengths)) == 1:
         return f"every window has {_plural(lengths[0])} instead of {named}"
     if len(lengths) > 2 and len(set(lengths[1:])) == 1 and lengths[1] != n:
