@@ -89,11 +89,6 @@ def lint(source: Source, config: Config, root: Path | None = None) -> Report:
     return _linted(source, config, root)[0]
 
 
-def examine(source: Source, config: Config, root: Path | None = None) -> tuple[Report, Analysis | None]:
-    """What `lint` says of one file, and the analysis behind it (None where it trains nothing or is not Python)."""
-    return _linted(source, config, root)
-
-
 def study(
     source: Source, config: Config, root: Path | None = None, parser: Callable[[str], p.Program] = parse
 ) -> tuple[Report, list[LoopView]]:
@@ -194,6 +189,10 @@ def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[
         # A counter that moves by two is right for an odd N and wrong for an even one.
         again = {(f.code, f.span) for f in _run(analysis, entry.third(), check)}
         out += [(f, None) for f in doubtful if (f.code, f.span) in again]
+    if check.witness == "tail" and entry.beyond is not None:
+        seen = {(f.code, f.span) for f, _ in out}
+        agreed = {(f.code, f.span) for f in _run(analysis, entry.beyond[1], check)} - seen
+        out += [(f, None) for f in _run(analysis, entry.beyond[0], check) if (f.code, f.span) in agreed]
     if check.witness == "even":
         flipped = [(label, _run(analysis, run, check)) for label, run in entry.flips]
         out = [(finding, _needs(finding, flipped)) for finding, _ in out]
@@ -305,6 +304,7 @@ def _run_of(analysis: Analysis, finding: Finding) -> RunResult | None:
             entry.tail,
             entry.other,
             entry.other_tail,
+            *(entry.beyond or ()),
             *(r for _, r in (*entry.flips, *entry.rares)),
         ):
             for ledger in run.ledgers.values():

@@ -18,7 +18,7 @@ def check(view: View) -> Iterator[Finding]:
     """More than one synchronised micro-batch in a window, with no attempt to switch it off."""
     seen: set[Span] = set()
     for window in windows(view):
-        if window.synced < 2 or window.inert is not None:
+        if window.synced < 2 or window.inert is not None or window.bypassed:
             continue
         entry = window.first
         if entry.span in seen:

@@ -113,14 +113,8 @@ def is_accumulation(view: View, step: Step, guarded: bool) -> bool:
 
 
 def loop_node(view: View, span: Span | None) -> p.Node | None:
-    if span is None:
-        return None
-    for body in view.static.bodies:
-        for stmt in body:
-            for node in view.static.walk(stmt):
-                if isinstance(node, p.For | p.While) and node.span == span:
-                    return node
-    return None
+    """The loop with this header."""
+    return None if span is None else view.static.loops.get(span)
 
 
 def _loop_label(view: View, step: Step) -> str:

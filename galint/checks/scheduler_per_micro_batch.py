@@ -54,6 +54,8 @@ def _per_update(view: View, window: Window, event: Event) -> bool:
     if not isinstance(horizon, Lit) or event.data.get("args") or (isinstance(cls, Lit) and cls.value in _OWN_COUNT):
         return False
     keys = view.n_keys(window.ledger) | (frozenset() if window.literal else {window.label})
+    if _times_n(str(horizon.value), keys):
+        return False
     if any(names_n(view, key, keys) for key in horizon.keys) or any(
         key and re.search(rf"\b{re.escape(key)}\b", str(horizon.value)) for key in keys
     ):
@@ -61,6 +63,12 @@ def _per_update(view: View, window: Window, event: Event) -> bool:
     if any(key.startswith("len(") for key in horizon.keys):
         return False
     return any(_UPDATES.search(key) for key in horizon.keys)
+
+
+def _times_n(spelled: str, keys: frozenset[str]) -> bool:
+    """True when a horizon is multiplied by N: whatever it was, it counts micro-batches now."""
+    names = "|".join(re.escape(key.rpartition(".")[2]) for key in keys if key)
+    return bool(names and re.search(rf"\*\s*(\w+\.)*({names})\b|\b({names})\s*\*", spelled))
 
 
 def _maybe_prepared(view: View, event: Event) -> bool:

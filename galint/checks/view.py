@@ -102,6 +102,10 @@ class View:
             out[name] = frozenset(mine - own) if own else frozenset()
         return out
 
+    def shared(self, ledger: OptimizerLedger) -> frozenset[Span]:
+        """Backward calls that serve another optimizer, where this one has calls of its own."""
+        return self._shared.get(ledger.name, frozenset())
+
     def _foreign(self, step: Step) -> set[int]:
         """Micro-batches of a window that only another optimizer's backward contributed to."""
         shared = self._shared.get(step.optimizer, frozenset())

@@ -157,7 +157,11 @@ class Execute(Evaluate):
                     "zero_grad",
                 }
                 if kind in _RETYPED and (sure or not value.data):
+                    known = value.items.get(("as", kind))
+                    if isinstance(known, Opaque):
+                        return known
                     made = self.make_opaque(path, name, kind=kind)
+                    value.items["as", kind] = made
                     if isinstance(made, Optimizer):
                         made.modules |= value.modules
                     if kind == "loader":

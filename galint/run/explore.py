@@ -52,6 +52,8 @@ class EntryRuns:
     other: RunResult
     other_tail: RunResult
     flips: list[tuple[str, RunResult]] = field(default_factory=list)
+    beyond: tuple[RunResult, RunResult] | None = None
+    """Runs with loaders longer than a bound at which the loop is left, for two values of N."""
     third: Callable[[], RunResult] | None = None
     """Runs the entry with a third N, for findings that another N happens to hide."""
     rares: list[tuple[str, RunResult]] = field(default_factory=list)
@@ -189,15 +191,17 @@ class Explorer:
         n = self.window_of(base, scenario)
         # A loop that is left at a bound has its tail there, if the loader is longer.
         beyond = max((b + n + 1 for b in base.facts.get("break_bounds", ())), default=0)
-        tail = self.run(entry, scenario.variant(length=max(beyond, 2 * n + max(1, n // 2))))
+        tail = self.run(entry, scenario.variant(length=2 * n + max(1, n // 2)))
         smaller = self._other(base, scenario)
         other = self.run(entry, smaller)
         m = self.window_of(other, smaller)
         if smaller.length % max(m, 1):
             smaller = smaller.variant(length=_multiple(m))
             other = self.run(entry, smaller)
-        other_tail = self.run(entry, smaller.variant(length=max(beyond, 2 * m + max(1, m // 2))))
+        other_tail = self.run(entry, smaller.variant(length=2 * m + max(1, m // 2)))
         runs = EntryRuns(entry, base, tail, other, other_tail)
+        if beyond:
+            runs.beyond = (self.run(entry, scenario.variant(length=beyond)), self.run(entry, smaller.variant(length=beyond)))
         runs.third = lambda: self._third(entry, base, scenario)
         if any(ledger.steps for ledger in base.ledgers.values()) or base.backwards:
             self._flip(entry, runs, scenario)

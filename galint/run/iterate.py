@@ -246,6 +246,12 @@ def _opaque(m: Execute, value: Opaque, each: Each, node: p.Node, role: str) -> S
 
 
 def _element(m: Execute, value: Opaque, index: int, token: int, role: str) -> Value:
+    if not value.data and value.kind != "loader" and (role in {"idle", "comp", "other", "build"} or value.modules):
+        known = value.items.get(("element", index))
+        if known is None:
+            known = Opaque(f"{value.path}[{index}]", modules=value.modules, role=value.role, born=value.born)
+            value.items["element", index] = known
+        return known
     if value.modules and not value.data and value.kind not in {"loader"}:
         made = Opaque(f"{value.path}[{index}]", data=False, born=token, modules=value.modules, role=value.role)
         return made

@@ -30,6 +30,10 @@ _WORDS = (
     b"optim.", b"fully_shard", b"FullyShardedDataParallel",
 )  # fmt: skip
 
+_FRAMEWORKS = frozenset(
+    "torch accelerate lightning pytorch_lightning lightning_fabric deepspeed transformers apex timm torchvision trl diffusers peft ignite "
+    "mmengine fairscale colossalai tqdm numpy".split()
+)
 _FOLLOW = re.compile(
     r"arg|config|cfg|option|opt|parse|model|net|build|create|make|init|wrap|setup|prepare|loss|criterion|scale|sched|accum|step|distrib|ddp|"
     r"param|resolve|launch|main|train|forward|encoder|decoder|engine|world|rank",
@@ -104,6 +108,8 @@ class Project:
 
     def _resolve(self, module: str, level: int, importer: Path) -> Path | None:
         parts = [q for q in module.split(".") if q]
+        if not level and parts and parts[0] in _FRAMEWORKS:
+            return None  # what the frameworks' names mean is documented; their sources are not run
         if level:
             start = importer.parent
             for _ in range(level - 1):

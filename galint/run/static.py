@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import cached_property
 
 from galint import program as p
+from galint.source import Span
 
 _SLOTS: dict[type, tuple[str, ...]] = {}
+_HOLDS_NODES = re.compile(r"\b(?!Literal|None|NumberOrText)[A-Z]\w+")
 _COMPOUND = (p.FunctionDef, p.ClassDef, p.For, p.While, p.If, p.With, p.Try, p.Match)
 _GENERIC_METHODS = frozenset(
     [
@@ -84,21 +88,27 @@ _CALL_TAGS = {
 }
 
 
-def children(node: object) -> Iterator[p.Node]:
+def children(node: object) -> list[p.Node]:
     """The nodes directly below `node`."""
     cls = type(node)
     slots = _SLOTS.get(cls)
     if slots is None:
-        names = [s for c in cls.__mro__ for s in getattr(c, "__slots__", ()) if s != "span"]
-        slots = _SLOTS[cls] = tuple(names)
+        slots = _SLOTS[cls] = _node_slots(cls)
+    out: list[p.Node] = []
     for slot in slots:
         value = getattr(node, slot)
-        if isinstance(value, p.Node):
-            yield value
-        elif isinstance(value, tuple):
-            for item in value:
-                if isinstance(item, p.Node):
-                    yield item
+        if value.__class__ is tuple:
+            out += [item for item in value if isinstance(item, p.Node)]
+        elif isinstance(value, p.Node):
+            out.append(value)
+    return out
+
+
+def _node_slots(cls: type) -> tuple[str, ...]:
+    """The fields that can hold nodes: all but places, texts, numbers and flags."""
+    if not is_dataclass(cls):
+        return ()
+    return tuple(f.name for f in fields(cls) if f.name != "span" and _HOLDS_NODES.search(str(f.type)))
 
 
 def terminal(node: p.Expr | None) -> str:
@@ -183,6 +193,7 @@ class Static:
         """Names that stand left of `% N` in a step's guard."""
         self.guard_names: set[str] = set()
         self._flat: dict[p.Node, list[p.Node]] = {}
+        self._kinds: dict[str, str] = {}
         self._own: dict[p.Node, tuple[frozenset[str], frozenset[tuple[str, bool]]]] = {}
         self._reach: dict[p.Node, frozenset[str]] = {}
         self._callees: dict[tuple[str, bool], tuple[p.FunctionDef, ...]] = {}
@@ -221,7 +232,7 @@ class Static:
                             self.called_with[name].add(node.func.name)
                 elif isinstance(node.func, p.Name):
                     self.uses[node.func.id].add("()")
-            stack.extend([(child, below) for child in reversed(tuple(children(node)))])
+            stack.extend([(child, below) for child in reversed(children(node))])
 
     # --- reachability --------------------------------------------------------------------------
 
@@ -325,12 +336,32 @@ class Static:
             known = self._flat[node] = list(self._walk(node))
         return iter(known)
 
+    @cached_property
+    def loops(self) -> dict[Span, p.For | p.While]:
+        """The loops of the program by their headers."""
+        out: dict[Span, p.For | p.While] = {}
+        for node in self.everything():
+            if isinstance(node, p.For | p.While):
+                out.setdefault(node.span, node)
+        return out
+
+    @cached_property
+    def loop_over(self) -> dict[p.Node, p.For]:
+        """The loop whose iterable a node is part of."""
+        return {part: node for node in self.everything() if isinstance(node, p.For) for part in self._walk(node.iter)}
+
+    def everything(self) -> Iterator[p.Node]:
+        """Every node of the program and of the files it imports."""
+        for body in self.bodies:
+            for stmt in body:
+                yield from self.walk(stmt)
+
     def _walk(self, node: p.Node) -> Iterator[p.Node]:
         stack = [node]
         while stack:
             top = stack.pop()
             yield top
-            stack.extend(children(top))
+            stack += children(top)
 
     def callees(self, call: tuple[str, bool]) -> tuple[p.FunctionDef, ...]:
         """The functions of the file that a call by this name may run."""
@@ -536,7 +567,11 @@ class Static:
 
     def kind_of(self, name: str) -> str:
         """The kind a bare name suggests: by the methods called on it first, by its spelling last."""
-        return kind_by_use(name, self.uses.get(name, set()), self.called_with.get(name, set()))
+        kind = self._kinds.get(name)
+        if kind is None:
+            kind = kind_by_use(name, self.uses.get(name, set()), self.called_with.get(name, set()))
+            self._kinds[name] = kind
+        return kind
 
 
 _OPTIMIZER = re.compile(r"(^|_)(opt|optim|optimizer)(s?$|_|\d)|optimizer", re.I)

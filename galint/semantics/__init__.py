@@ -50,6 +50,7 @@ for _room in _ROOMS:
     METHODS.update(getattr(_room, "METHODS", {}))
 
 
+@lru_cache(maxsize=8192)
 def function_meaning(name: str) -> Meaning | None:
     """The meaning of a function or class of another package, by its dotted name."""
     exact = FUNCTIONS.get(name)

@@ -72,7 +72,8 @@ def enter(m: Calls, context: Context) -> None:
         number = 0
     accelerator.items["__count__"] = Lit(number)
     nested = any(c.kind == "accumulate" and c.target is accelerator for c in m.contexts)
-    accelerator.attrs["sync_gradients"] = TRUE if sync else FALSE
+    n = int(steps.value)
+    accelerator.attrs["sync_gradients"] = Lit(sync, steps.keys, (("gradient_accumulation_steps", n),))
     m.event(
         "accumulate",
         context.span,

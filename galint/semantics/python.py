@@ -88,12 +88,8 @@ def _range_role(m: Calls, s: Site) -> str:
     known = cached.get(id(s.node))
     if known is not None:
         return known
-    role = "length"
-    for body in m.static.bodies:
-        for stmt in body:
-            for node in m.static.walk(stmt):
-                if isinstance(node, p.For) and any(n is s.node for n in m.static.walk(node.iter)):
-                    role = m._role_of(node)
+    loop = m.static.loop_over.get(s.node)
+    role = m._role_of(loop) if loop is not None else "length"
     role = {"idle": "other", "other": "other"}.get(role, role)
     cached[id(s.node)] = role
     return role
