@@ -180,6 +180,15 @@ def _detached(m: Calls, s: Site) -> Value | None:
     return None
 
 
+def _detach_here(m: Calls, s: Site) -> Value | None:
+    """`x.detach_()`: the very tensor loses its ancestry."""
+    if isinstance(s.receiver, Tensor):
+        s.receiver.grad = False
+        s.receiver.modules = frozenset()
+        s.receiver.synced = {}
+    return s.receiver
+
+
 def _item(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Tensor | Opaque):
         return Opaque(f"{s.receiver.path}.item()", data=True, born=s.receiver.born)
@@ -430,6 +439,7 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("grad", "clone"): _grad_op,
     ("grad", "detach"): _detached,
     ("grad", "detach_"): _same,
+    ("tensor", "detach_"): _detach_here,
     ("tensor", "zero_"): _grad_zero,
     ("tensor", "mean"): _mean,
     ("tensor", "sum"): _sum,
