@@ -68,7 +68,7 @@ def _per_update(view: View, window: Window, event: Event) -> bool:
 def _times_n(spelled: str, keys: frozenset[str]) -> bool:
     """True when a horizon is multiplied by N: whatever it was, it counts micro-batches now."""
     names = "|".join(re.escape(key.rpartition(".")[2]) for key in keys if key)
-    return bool(names and re.search(rf"\*\s*(\w+\.)*({names})\b|\b({names})\s*\*", spelled))
+    return bool(names and re.search(rf"\*[^*/+,]*\b({names})\b|^[^*/+,]*\b({names})\s*\*", spelled))
 
 
 def _maybe_prepared(view: View, event: Event) -> bool:
