@@ -23,6 +23,7 @@ from galint.run.explore import EntryRuns, Exploration, Explorer, negation
 from galint.run.facts import RunResult
 from galint.run.project import STRIDE, Linked, Project
 from galint.run.static import BACKWARD, STEP, Static, terminal
+from galint.semantics.configured import configured
 from galint.source import Source, Span
 from galint.syntax import parse
 
@@ -65,7 +66,8 @@ def analyse(program: p.Program, config: Config, root: Path | None = None, path: 
         explorer = Explorer(program, static, Linked, project=project)
     else:
         explorer = Explorer(program, static)
-    return Analysis(program, static, explorer.explore(), sites, project)
+    with configured(config):
+        return Analysis(program, static, explorer.explore(), sites, project)
 
 
 def _touches_gradients(program: p.Program, static: Static) -> bool:
@@ -299,12 +301,13 @@ def spelled(message: str) -> str:
 
 def _run_of(analysis: Analysis, finding: Finding) -> RunResult | None:
     for entry in analysis.exploration.entries:
+        beyond: tuple[RunResult, ...] = entry.beyond or ()
         for run in (
             entry.base,
             entry.tail,
             entry.other,
             entry.other_tail,
-            *(entry.beyond or ()),
+            *beyond,
             *(r for _, r in (*entry.flips, *entry.rares)),
         ):
             for ledger in run.ledgers.values():

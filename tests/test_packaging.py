@@ -176,6 +176,12 @@ def test_pre_commit_stops_a_bad_loop_and_passes_a_good_one(tmp_path: Path) -> No
     git(user, "add", ".")
     good = hook(user, repository, "galint")
     assert good.returncode == 0, good.stdout + good.stderr
+    (user / "train.py").write_text(BAD)
+    git(user, "add", ".")
+    fixed = hook(user, repository, "galint-fix")
+    assert fixed.returncode == 1 and "files were modified" in fixed.stdout, fixed.stdout + fixed.stderr
+    git(user, "add", ".")
+    assert hook(user, repository, "galint").returncode == 0
 
 
 def test_the_configuration_schema_ships() -> None:

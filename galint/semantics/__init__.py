@@ -7,12 +7,14 @@ has nothing to say.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from galint.semantics import (
     accelerate,
     amp,
     clipping,
+    configured,
     contexts,
     deepspeed,
     fabric,
@@ -41,6 +43,7 @@ _ROOMS: tuple[Any, ...] = (
     fabric,
     deepspeed,
     helpers,
+    configured,
 )
 
 FUNCTIONS: dict[str, Meaning] = {}
@@ -50,9 +53,13 @@ for _room in _ROOMS:
     METHODS.update(getattr(_room, "METHODS", {}))
 
 
-@lru_cache(maxsize=8192)
 def function_meaning(name: str) -> Meaning | None:
-    """The meaning of a function or class of another package, by its dotted name."""
+    """The meaning of a function or class of another package, by its dotted name; the configuration speaks first."""
+    return configured.meaning_of(name) or _documented(name)
+
+
+@lru_cache(maxsize=8192)
+def _documented(name: str) -> Meaning | None:
     exact = FUNCTIONS.get(name)
     if exact is not None:
         return exact

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from galint.run.calls import Calls
 
 
-def _make(m: Calls, s: Site) -> Value | None:
+def make(m: Calls, s: Site) -> Value | None:
     out = Opaque(f"#{m.tick()}", "scaler")
     enabled = s.kwargs.get("enabled")
     if isinstance(enabled, (Lit, Opaque)):
@@ -129,12 +129,12 @@ def _enabled(m: Calls, s: Site) -> Value | None:
 
 
 FUNCTIONS: dict[str, Meaning] = {
-    "torch.cuda.amp.GradScaler": _make,
-    "torch.amp.GradScaler": _make,
-    "torch.amp.grad_scaler.GradScaler": _make,
-    "torch.cuda.amp.grad_scaler.GradScaler": _make,
-    "*.GradScaler": _make,
-    "*.ShardedGradScaler": _make,
+    "torch.cuda.amp.GradScaler": make,
+    "torch.amp.GradScaler": make,
+    "torch.amp.grad_scaler.GradScaler": make,
+    "torch.cuda.amp.grad_scaler.GradScaler": make,
+    "*.GradScaler": make,
+    "*.ShardedGradScaler": make,
     "*.scale_loss": _scale_loss,
 }
 

@@ -54,7 +54,9 @@ def _sums(m: Calls, cls: p.ClassDef) -> bool:
 
 def _note_sync(m: Calls, module: Module, out: Tensor) -> None:
     wrappers = [
-        w for w in m.result.modules.values() if isinstance(w, Module) and w.wrap in {"ddp", "fsdp", "fsdp2", "apex-ddp", "fabric"}
+        w
+        for w in m.result.modules.values()
+        if isinstance(w, Module) and w.wrap in {"ddp", "fsdp", "fsdp2", "apex-ddp", "fabric"}
     ]
     for wrapper in wrappers:
         if wrapper is module:

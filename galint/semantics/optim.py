@@ -24,7 +24,7 @@ _CLASS = re.compile(
 )
 
 
-def _make(m: Calls, s: Site) -> Value | None:
+def make(m: Calls, s: Site) -> Value | None:
     modules = frozenset().union(*(m.modules_in(v) for v in s.all_args())) if s.all_args() else frozenset()
     inner = next((v for v in s.all_args() if isinstance(v, Optimizer)), None)
     if inner is not None:  # a wrapper around an optimizer acts on the same gradients
@@ -140,9 +140,9 @@ def guess(name: str) -> Meaning | None:
     if "lr_scheduler" in name or re.search(r"Scheduler$|LR$|^get_\w*schedule\w*$", last):
         return _make_scheduler
     if name.startswith("torch.optim.") and last[:1].isupper() and "swa_utils" not in name:
-        return _make
+        return make
     if _CLASS.match(last) and last[:1].isupper() and not name.startswith(("builtins.", "tensorflow", "tf.", "keras")):
-        return _make
+        return make
     return None
 
 
