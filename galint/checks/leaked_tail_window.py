@@ -18,10 +18,11 @@ def check(view: View) -> Iterator[Finding]:
         if tail.kind != "leaked" or tail.step is None or tail.cadence is None:
             continue
         total = len(dict.fromkeys(tail.step.window))
+        lasts = "micro-batch of an epoch is" if tail.count == 1 else f"{tail.count} micro-batches of an epoch are"
         yield Finding(
             CODE,
             tail.span,
-            f"the last {tail.count} micro-batches of an epoch are applied with the next epoch's first window: {total} gradients "
+            f"the last {lasts} applied with the next epoch's first window: {total} gradients "
             f"in one step instead of {tail.cadence.n}, whenever {_label(tail.cadence.label)} does not divide the number of batches",
             step=tail.step,
             window=tail.cadence.n,

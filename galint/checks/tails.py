@@ -45,7 +45,7 @@ def _leaked(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | Non
         tokens = list(dict.fromkeys(step.window))
         serials = [m.serial for t in tokens if (m := view.micro(t)) is not None]
         loops = {m.loop for t in tokens if (m := view.micro(t)) is not None}
-        if len(set(serials)) < 2 or len(loops) != 1 or len(tokens) == cadence.n:
+        if len(set(serials)) < 2 or len(loops) != 1 or len(tokens) <= cadence.n:
             continue
         if any(mark.kind == "clear" and mark.pending for mark in step.marks):
             continue
