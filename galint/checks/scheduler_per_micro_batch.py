@@ -66,9 +66,11 @@ def _per_update(view: View, window: Window, event: Event) -> bool:
 
 
 def _times_n(spelled: str, keys: frozenset[str]) -> bool:
-    """True when a horizon is multiplied by N: whatever it was, it counts micro-batches now."""
+    """True when a horizon is multiplied by N and nowhere divided by it: it counts micro-batches."""
     names = "|".join(re.escape(key.rpartition(".")[2]) for key in keys if key)
-    return bool(names and re.search(rf"\*[^*/+,]*\b({names})\b|^[^*/+,]*\b({names})\s*\*", spelled))
+    if not names or re.search(rf"/[^*+,]*\b({names})\b", spelled):
+        return False
+    return bool(re.search(rf"\*[^*/+,]*\b({names})\b|^[^*/+,]*\b({names})\s*\*", spelled))
 
 
 def _maybe_prepared(view: View, event: Event) -> bool:
