@@ -13,6 +13,7 @@ from galint.run.iterate import drive
 from galint.run.match import matches
 from galint.run.static import BACKWARD, GRADIENT, STEP, WRAP, bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.values import (
+    LONGEST,
     NONE,
     Bound,
     Class,
@@ -271,7 +272,7 @@ class Execute(Evaluate):
                 self.rescale(old.modules, factor if stmt.op == "*" else _inverse(factor), stmt.span)
             return
         if isinstance(old, Seq) and stmt.op == "+" and isinstance(right, Seq):
-            old.elts += right.elts
+            old.elts += right.elts[: max(LONGEST - len(old.elts), 0)]
             return
         if isinstance(old, Opaque) and not old.data and isinstance(self.resolve(right), Lit) and stmt.op in {"+", "-"}:
             number = self.resolve(right)
@@ -822,7 +823,7 @@ def gates(body: frozenset[str], orelse: frozenset[str], rest: frozenset[str] | N
 
 
 def _inverse(coefficient: Any) -> Any:
-    from galint.run.evaluate import invert
+    from galint.run.tensors import invert
 
     return invert(coefficient)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from galint.run.frame import Frame
 
 NONE_KEYS: frozenset[str] = frozenset()
+LONGEST = 4096
+"""Elements of a list or characters of a text that are kept: what doubles in a loop must not fill the memory."""
 
 
 class Value:

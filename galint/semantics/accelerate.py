@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from galint.ledger import ONE, Coefficient
-from galint.run.evaluate import invert
 from galint.run.site import Site
-from galint.run.values import FALSE, NONE, TRUE, Context, Lit, Mapping, Module, Opaque, Optimizer, Seq, Tensor, Value
+from galint.run.tensors import invert
+from galint.run.values import NONE, TRUE, Context, Lit, Mapping, Module, Opaque, Optimizer, Seq, Tensor, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint.ledger import ONE, Coefficient
-from galint.run.evaluate import invert
 from galint.run.site import Site
 from galint.run.static import path_terminal
+from galint.run.tensors import invert
 from galint.run.values import NONE, Lit, Mapping, Module, Opaque, Optimizer, Seq, Tensor, Value
 from galint.semantics.types import Meaning
 

@@ -1,0 +1,113 @@
+"""Arithmetic on numbers: known ones are computed, unknown ones kept so that they can be computed later."""
+
+from __future__ import annotations
+
+from galint import program as p
+from galint.run.compare import spelled
+from galint.run.frame import Frame
+from galint.run.machine import arithmetic
+from galint.run.static import path_terminal, terminal
+from galint.run.tensors import Tensors
+from galint.run.values import LONGEST, Lit, Opaque, Seq, Tensor, Value
+
+_DEEPEST = 24
+
+
+class Arithmetic(Tensors):
+    """Binary and unary operators."""
+
+    def eval_binop(self, node: p.BinOp, frame: Frame) -> Value:
+        """`left op right`."""
+        return self.binary(node.op, self.eval(node.left, frame), self.eval(node.right, frame), node, node.right)
+
+    def binary(self, op: str, left: Value, right: Value, node: p.Node, right_node: p.Expr | None = None) -> Value:
+        """An arithmetic operation on two values."""
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            return self.tensor_binary(op, left, right)
+        left, right = self.resolve(left), self.resolve(right)
+        if op == "%" and isinstance(right, Opaque) and (isinstance(left, Lit) or not right.data):
+            wanted = self.demand(right, "other" if not isinstance(left, Lit) or left.is_number else "", right_node)
+            right = wanted or right
+        if (
+            op == "//"
+            and type(right) is Opaque
+            and not right.data
+            and not right.kind
+            and isinstance(left, Lit)
+            and left.is_number
+        ) and (terminal(right_node) or path_terminal(right.path)) in self.static.window_names:
+            right = self.demand(right, "window", right_node) or right
+        if (
+            op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and not left.data
+        ) or (op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and left.deferred):
+            left = self.demand(left, "counter", None) or left
+        if isinstance(left, Lit) and isinstance(right, Lit):
+            if left.is_number and right.is_number:
+                number = arithmetic(op, left.value, right.value)
+                if number is not None:
+                    moduli = left.moduli + right.moduli
+                    if op == "%" and isinstance(right.value, int):
+                        label = right.text or (next(iter(sorted(right.keys))) if right.keys else str(right.value))
+                        if right_node is not None and right.keys:
+                            self.spell(label, right_node)
+                        moduli = (*moduli, (label, int(right.value)))
+                    keys = left.keys | right.keys
+                    text = self._op_text(op, left, right, node)
+                    if text and text in self.scenario.values:
+                        number = self.scenario.values[text]
+                    return Lit(number, keys, moduli[-4:], max(left.born, right.born), text)
+            joined = type(left.value) is type(right.value) and isinstance(left.value, str | bytes)
+            if op == "+" and joined and len(left.value) + len(right.value) <= LONGEST:
+                return Lit(left.value + right.value, left.keys | right.keys)
+            if op == "%" and isinstance(left.value, str):
+                return Opaque(p.text(node) if isinstance(node, p.Expr) else "%", data=self.is_data(right))
+        if (
+            isinstance(left, Seq)
+            and isinstance(right, Seq)
+            and op == "+"
+            and len(left.elts) + len(right.elts) <= LONGEST
+        ):
+            return Seq(left.elts + right.elts, left.kind)
+        if isinstance(left, Seq) and op == "*" and isinstance(right, Lit) and isinstance(right.value, int):
+            return Seq(left.elts * min(max(right.value, 0), 64, LONGEST // max(len(left.elts), 1)), left.kind)
+        return self.defer(op, left, right, node)
+
+    def _op_text(self, op: str, left: Lit, right: Lit, node: p.Node) -> str:
+        if not left.keys and not right.keys:
+            return ""
+        return p.text(node) if isinstance(node, p.Expr) else ""
+
+    def defer(self, op: str, left: Value, right: Value, node: p.Node) -> Value:
+        """Arithmetic over something unknown, kept so that it can be computed once it is known."""
+        data = self.is_data(left) or self.is_data(right)
+        born = max(self.born_of(left), self.born_of(right))
+        if isinstance(left, Opaque) and left.role == "grad":
+            return Opaque(left.path, role="grad", modules=left.modules)
+        out = Opaque(self.path_of(left, op, right), data=data, born=born)
+        if len(out.path) > 120:
+            out.path = p.text(node) if isinstance(node, p.Expr) and len(p.text(node)) < 120 else f"#{self.tick()}"
+        out.depth = 1 + getattr(left, "depth", 0) + getattr(right, "depth", 0)  # operands may be shared: `n * n`
+        if isinstance(left, Lit | Opaque) and isinstance(right, Lit | Opaque) and out.depth <= _DEEPEST:
+            out.deferred = (op, left, right)
+        elif out.depth > _DEEPEST:
+            out.depth = 0
+        out.modules = self.modules_in(left) | self.modules_in(right)
+        return out
+
+    def path_of(self, left: Value, op: str, right: Value) -> str:
+        """The canonical spelling of an operation on two values."""
+        return f"{spelled(left)} {op} {spelled(right)}"
+
+    def eval_unary(self, node: p.Unary, frame: Frame) -> Value:
+        """`-x`, `+x`, `~x`, `not x`."""
+        value = self.eval(node.operand, frame)
+        if node.op == "not":
+            return self.negate(value, node)
+        if isinstance(value, Tensor):
+            return value.map(lambda c: c.times(-1)) if node.op == "-" else value
+        value = self.resolve(value)
+        if isinstance(value, Lit) and value.is_number:
+            held = value.value
+            number = -held if node.op == "-" else ~int(held) if node.op == "~" else held
+            return Lit(number, value.keys, value.moduli, value.born, p.text(node) if value.keys else "")
+        return Opaque(p.text(node), data=self.is_data(value), born=self.born_of(value))

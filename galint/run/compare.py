@@ -1,0 +1,334 @@
+"""Truth, comparisons and boolean operators, and the numbers that they give to unknown sides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from galint import program as p
+from galint.run.attributes import Attributes
+from galint.run.frame import Frame
+from galint.run.static import path_terminal, terminal
+from galint.run.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    Class,
+    External,
+    Function,
+    GeneratorCall,
+    Instance,
+    Iterator,
+    Lit,
+    Mapping,
+    Module,
+    Opaque,
+    Optimizer,
+    Partial,
+    Seq,
+    Tensor,
+    Value,
+)
+
+
+class Compare(Attributes):
+    """Comparisons and truth."""
+
+    # --- truth -----------------------------------------------------------------------------------
+
+    def truth(self, value: Value) -> bool | None:
+        """Truth of a value; None when unknown."""
+        value = self.resolve(value)
+        if isinstance(value, Lit):
+            return bool(value.value)
+        if isinstance(value, Seq):
+            return True if value.elts else None if value.open else False
+        if isinstance(value, Mapping):
+            return True if value.items else None
+        if isinstance(
+            value, Module | Optimizer | Instance | Function | Class | Bound | Partial | GeneratorCall | Iterator
+        ):
+            return True
+        if (
+            isinstance(value, Opaque)
+            and value.kind in {"optimizer", "accelerator", "loader", "criterion"}
+            and not value.data
+        ):
+            return True
+        if type(value) is Opaque and not value.data and not value.kind and not value.role:
+            if path_terminal(value.path) in self.static.window_names and value.deferred is None:
+                wanted = self.demand(value, "other", None)
+                if wanted is not None and self.result.roles.get(value.path) == "window":
+                    return bool(wanted.value)
+                self.result.known.pop(value.path, None)
+        return None
+
+    def negate(self, value: Value, node: p.Expr) -> Value:
+        """`not value`."""
+        truth = self.truth(value)
+        if truth is not None:
+            if isinstance(value, Lit):
+                return Lit(not truth, value.keys, value.moduli, value.born)
+            return FALSE if truth else TRUE
+        path = value.path if isinstance(value, Opaque) else p.text(node)
+        out = Opaque(
+            path[4:] if path.startswith("not ") else f"not {path}", data=self.is_data(value), born=self.born_of(value)
+        )
+        out.role = "condition"
+        return out
+
+    def eval_boolop(self, node: p.BoolOp, frame: Frame) -> Value:
+        """`a and b`, `a or b` with unknown operands kept."""
+        stop = node.op == "or"
+        unknown: list[Value] = []
+        keys: frozenset[str] = frozenset()
+        moduli: tuple[tuple[str, int], ...] = ()
+        last: Value = NONE
+        for item in node.values:
+            last = self.eval(item, frame)
+            truth = self.truth(last)
+            if isinstance(last, Lit):
+                keys |= last.keys
+                moduli += last.moduli
+            if truth is None:
+                unknown.append(last)
+            elif truth is stop:
+                if unknown and stop is False:
+                    return Lit(False, keys, moduli)
+                if unknown:
+                    return Lit(True, keys, moduli)
+                if isinstance(last, Lit):
+                    return Lit(last.value, keys, (moduli + last.moduli)[-4:], last.born, last.text)
+                return last
+        if not unknown:
+            if isinstance(last, Lit):
+                return Lit(last.value, keys, moduli[-4:], last.born, last.text)
+            return last
+        if len(unknown) == 1 and isinstance(unknown[0], Opaque):
+            only = unknown[0]
+            if not moduli:
+                return only
+            out = Opaque(only.path, only.kind, data=only.data, born=only.born)
+            out.role = "condition"
+            out.items["__moduli__"] = Lit(None, keys, moduli)
+            out.items["__default__"] = Lit(node.op == "and")
+            return out
+        path = f" {node.op} ".join(v.path for v in unknown if isinstance(v, Opaque | Tensor)) or p.text(node)
+        out = Opaque(path, data=all(self.is_data(v) for v in unknown), born=max(map(self.born_of, unknown)))
+        out.role = "condition"
+        if moduli:
+            out.items["__moduli__"] = Lit(None, keys, moduli)
+            out.items["__default__"] = Lit(node.op == "and")
+        return out
+
+    # --- comparisons -----------------------------------------------------------------------------
+
+    def eval_compare(self, node: p.Compare, frame: Frame) -> Value:
+        """Comparisons, chained ones included."""
+        left = self.eval(node.left, frame)
+        left_node = node.left
+        result: Value = TRUE
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.eval(right_node, frame)
+            result = self.compare(op, left, right, left_node, right_node, node)
+            if self.truth(result) is not True:
+                return result
+            left, left_node = right, right_node
+        return result
+
+    def compare(self, op: str, left: Value, right: Value, left_node: p.Expr, right_node: p.Expr, node: p.Expr) -> Value:
+        """One comparison of two values."""
+        left, right = self.resolve(left), self.resolve(right)
+        if op in {"is", "is not", "==", "!="}:
+            known = self._identity(op, left, right)
+            if known is not None:
+                return known
+        if op in {"in", "not in"}:
+            return self._membership(op, left, right, node)
+        if isinstance(left, Lit) and left.is_number and isinstance(right, Opaque):
+            right = self._demand_bound(right, right_node, left, op) or right
+        elif isinstance(right, Lit) and right.is_number and isinstance(left, Opaque):
+            left = self._demand_bound(left, left_node, right, op) or left
+        elif isinstance(left, Opaque) and isinstance(right, Opaque) and op not in {"is", "is not"}:
+            left, right = self._demand_both(left, right, left_node, right_node, op)
+        if isinstance(left, Lit) and isinstance(right, Lit):
+            outcome = _compare(op, left.value, right.value)
+            if outcome is not None:
+                moduli = left.moduli + right.moduli
+                if left.is_number and right.is_number and self._is_counterlike(op, left, right):
+                    if isinstance(right.value, int) and not left.moduli:
+                        moduli = (*moduli, self._bound(right, right_node))
+                return Lit(outcome, left.keys | right.keys, moduli[-4:], max(left.born, right.born))
+        out = Opaque(f"{spelled(left)} {op} {spelled(right)}", data=self.is_data(left) or self.is_data(right))
+        if out.path.count("#"):
+            out.path = p.text(node)
+        out.born = max(self.born_of(left), self.born_of(right))
+        out.role = "condition"
+        return out
+
+    def spell(self, label: str, node: p.Expr) -> None:
+        """Remember how the code itself spells a setting, for messages."""
+        text = p.text(node)
+        if len(text) <= 60:
+            self.result.facts.setdefault("spelling", {}).setdefault(label, text)
+
+    def _bound(self, right: Lit, right_node: p.Expr | None = None) -> tuple[str, int]:
+        """What a counter is compared with: the setting in it (`N` in `N - 1`), else the number itself."""
+        if len(right.keys) == 1:
+            key = min(right.keys)
+            if right_node is not None and not isinstance(right_node, p.BinOp):
+                self.spell(key, right_node)
+            number = self.result.known.get(key, self.settings.get(key))
+            if isinstance(number, int) and not isinstance(number, bool) and abs(number - int(right.value)) <= 1:
+                return f"≥{key}", number
+        return f"≥{right.text or (min(right.keys) if right.keys else str(right.value))}", int(right.value)
+
+    @staticmethod
+    def _is_counterlike(op: str, left: Lit, right: Lit) -> bool:
+        return op in {"==", ">=", ">", "<", "<=", "!="} and not isinstance(left.value, bool)
+
+    def _demand_bound(self, value: Opaque, node: p.Expr, other: Lit, op: str) -> Lit | None:
+        if value.kind and value.kind != "instance":
+            return None
+        if value.data:
+            if value.deferred is None or not _samples(value):
+                return None
+            self._fit_batch(value, other)
+            return self.demand(value, "batch", node)
+        name = terminal(node) or path_terminal(value.path)
+        guarding = name in self.static.window_names
+        if self.test_tags & {"break"}:
+            return self.demand(value, "limit" if not guarding else "other", node)
+        if isinstance(node, p.Expr) and other.keys | set() and not guarding and "step" not in self.test_tags:
+            return self.demand(value, "limit" if op in {"<", "<=", ">", ">="} else "other", node)
+        if guarding:
+            return self.demand(value, "counter" if self._counts(value) else "other", node)
+        if (
+            op in {"<", "<=", ">", ">=", "==", "!="}
+            and other.born == 0
+            and not other.keys
+            and isinstance(other.value, int)
+        ):
+            return None if value.path not in self.result.known else self.demand(value, "other", node)
+        return self.demand(value, "limit" if op in {"<", "<=", ">", ">="} else "other", node)
+
+    def _counts(self, value: Opaque) -> bool:
+        return value.deferred is not None and value.deferred[0] in {"+", "-"}
+
+    def _fit_batch(self, value: Opaque, bound: Lit) -> None:
+        """Choose the samples of a micro-batch so that an unknown sample counter fills N of them."""
+        leaves: list[Opaque] = []
+        stack: list[Value] = [value]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, Opaque):
+                if top.deferred is not None:
+                    stack += top.deferred[1:]
+                elif top.path not in self.result.known:
+                    leaves.append(top)
+        for leaf in leaves:
+            self.result.known[leaf.path] = max(1, int(bound.value) // self.scenario.window)
+            self.result.roles[leaf.path] = "batch"
+
+    def _demand_both(
+        self, left: Opaque, right: Opaque, left_node: p.Expr, right_node: p.Expr, op: str
+    ) -> tuple[Value, Value]:
+        if left.data or right.data or left.kind or right.kind:
+            return left, right
+        names = self.static.window_names
+        if terminal(left_node) in names or terminal(right_node) in names or "step" in self.test_tags:
+            bound = self.demand(right, "window", right_node)
+            return (self.demand(left, "counter", left_node) or left), (bound or right)
+        return left, right
+
+    def _identity(self, op: str, left: Value, right: Value) -> Value | None:
+        negate = op in {"is not", "!="}
+        if isinstance(left, Opaque) and left.role == "grad" and isinstance(right, Lit) and right.value is None:
+            return TRUE if negate else FALSE
+        for one, other in ((left, right), (right, left)):
+            if isinstance(other, Lit) and other.value is None:
+                if isinstance(one, Lit):
+                    return Lit((one.value is None) != negate, one.keys)
+                if not isinstance(one, Opaque):
+                    return FALSE if not negate else TRUE
+                if isinstance(one, Module | Optimizer | Instance) and not one.path.startswith("?"):
+                    return FALSE if not negate else TRUE
+                if one.kind in {"accelerator", "loader", "criterion"}:
+                    return FALSE if not negate else TRUE
+                out = Opaque(f"{one.path} is None", role="condition", data=one.data and one.deferred is not None)
+                if negate:
+                    out.path = f"not {out.path}"
+                return out
+        if op in {"is", "is not"} and left is right:
+            return TRUE if not negate else FALSE
+        return None
+
+    def _membership(self, op: str, left: Value, right: Value, node: p.Expr) -> Value:
+        negate = op == "not in"
+        if isinstance(left, Lit):
+            if isinstance(right, Seq) and all(isinstance(v, Lit) for v in right.elts):
+                found = any(isinstance(v, Lit) and v.value == left.value for v in right.elts)
+                return Lit(found != negate, left.keys, left.moduli)
+            if isinstance(right, Mapping) and left.value in right.items:
+                return Lit(not negate)
+            if isinstance(right, Lit) and isinstance(right.value, str) and isinstance(left.value, str):
+                return Lit((left.value in right.value) != negate, left.keys | right.keys)
+        path = f"{spelled(left)} in {spelled(right)}"
+        out = Opaque(
+            f"not {path}" if negate else path, role="condition", data=self.is_data(left) or self.is_data(right)
+        )
+        if isinstance(left, Opaque) and isinstance(right, Seq) and not left.data:
+            values = [v.value for v in right.elts if isinstance(v, Lit)]
+            if -1 in values and 0 in values:  # the usual spelling of "not distributed, or the main process"
+                out.role = "rank"
+        return out
+
+
+def spelled(value: Value) -> str:
+    if isinstance(value, Lit):
+        if value.text:
+            return value.text
+        return str(value.value) if value.is_number else repr(value.value)
+    if isinstance(value, Opaque | Tensor):
+        return f"({value.path})" if " " in value.path else value.path
+    if isinstance(value, External):
+        return value.name
+    if isinstance(value, Seq):
+        return f"[{', '.join(map(spelled, value.elts[:6]))}]"
+    return "#"
+
+
+def _samples(value: Opaque) -> bool:
+    stack: list[Value] = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Tensor):
+            return False
+        if isinstance(top, Opaque):
+            if top.deferred is not None:
+                stack += top.deferred[1:]
+            elif not (
+                top.path.startswith("len(") or ".size(" in top.path or ".shape" in top.path or "numel" in top.path
+            ):
+                return False
+    return True
+
+
+def _compare(op: str, a: Any, b: Any) -> bool | None:
+    try:
+        match op:
+            case "==" | "is":
+                return bool(a == b)
+            case "!=" | "is not":
+                return bool(a != b)
+            case "<":
+                return bool(a < b)
+            case "<=":
+                return bool(a <= b)
+            case ">":
+                return bool(a > b)
+            case ">=":
+                return bool(a >= b)
+    except TypeError:
+        return None
+    return None

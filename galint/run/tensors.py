@@ -1,0 +1,149 @@
+"""Arithmetic in which a tensor takes part: what it does to a loss's addends and their coefficients."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from galint.ledger import ONE, Coefficient
+from galint.run.compare import Compare
+from galint.run.values import Lit, Opaque, Tensor, Value
+
+_SCALE_NAME = re.compile(r"scale|factor|norm|ratio|frac|inv|accum|div|num|count|size|len", re.I)
+
+_SAMPLES = re.compile(r"^[^/]*(\.shape\b|\.size\(|^len\(|\bbs\b|batch_?size)[^/]*$", re.I)
+
+
+class Tensors(Compare):
+    """Tensor arithmetic."""
+
+    def tensor_binary(self, op: str, left: Value, right: Value) -> Value:
+        """Arithmetic in which a tensor takes part."""
+        if op in {"*", "/"} and not (isinstance(left, Tensor) and isinstance(right, Tensor)):
+            if isinstance(left, Tensor):
+                return self.scale_tensor(left, right, 1 if op == "*" else -1)
+            if op == "*" and isinstance(right, Tensor):
+                return self.scale_tensor(right, left, 1)
+        tensors = [v for v in (left, right) if isinstance(v, Tensor)]
+        if op in {"+", "-"}:
+            return self.add_tensors(tensors, negate_second=op == "-")
+        if op in {"*", "/"} and len(tensors) == 2:
+            return self.multiply_tensors(tensors[0], tensors[1], 1 if op == "*" else -1)
+        mixed = self.mix(tensors, f"({op})")
+        mixed.unknown_scale = op == "/"
+        return mixed
+
+    def multiply_tensors(self, left: Tensor, right: Tensor, sign: int) -> Tensor:
+        """A product or quotient of tensors: the one that is not a loss is a weight of unknown size."""
+        main, other = (left, right) if left.grad or not right.grad else (right, left)
+        if main is right and sign < 0:
+            return self.mix([left, right], "/")
+        if sign > 0 and not other.unknown_scale:
+            weight = other.terms[-1].coefficient if other.terms and not other.grad else ONE
+            out = main.map(lambda c: c.combine(weight), other.keys if not other.grad else frozenset())
+        else:
+            out = main.map(lambda c: c.times_symbol(other.path, sign))
+        out.unknown_scale = main.unknown_scale or other.unknown_scale
+        out.hidden |= other.keys | other.hidden
+        out.modules |= other.modules if other.grad else frozenset()
+        out.reduced = main.reduced
+        return out
+
+    def scale_tensor(self, tensor: Tensor, factor: Value, sign: int) -> Value:
+        """A tensor multiplied (sign 1) or divided (sign -1) by a number or by something unknown."""
+        factor = self.resolve(factor)
+        if isinstance(factor, Lit) and factor.is_number:
+            number = Fraction(factor.value)
+            if number == 0:
+                out = tensor.copy()
+                out.unknown_scale = True
+                return out
+            change = number if sign > 0 else 1 / number
+            settings = factor.keys if sign < 0 or number <= 1 else frozenset()
+            out = tensor.map(lambda c: c.times(change), settings | {m[0] for m in factor.moduli} | {_literal(factor)})
+            return self._late(tensor, out)
+        if isinstance(factor, Opaque) and sign > 0 and _SAMPLES.search(factor.path):
+            out = tensor.copy()
+            out.summed = True  # a mean times the number of samples is a sum
+            return self._late(tensor, out)
+        if (
+            isinstance(factor, Opaque)
+            and sign > 0
+            and factor.data
+            and factor.deferred is None
+            and not _SCALE_NAME.search(factor.path)
+        ):
+            return self._late(tensor, tensor.copy())  # weights of the samples, not a factor of the whole
+        if isinstance(factor, Opaque):
+            coefficient = self.symbol(factor)
+            out = tensor.map(
+                lambda c: c.combine(coefficient if sign > 0 else invert(coefficient)), frozenset({factor.path})
+            )
+            return self._late(tensor, out)
+        return tensor
+
+    def _late(self, old: Tensor, new: Tensor) -> Tensor:
+        new.done = old.done
+        return new
+
+    def symbol(self, value: Value) -> Coefficient:
+        """An unknown number as a coefficient, arithmetic kept where it is a product or quotient."""
+        value = self.resolve(value)
+        if isinstance(value, Lit) and value.is_number and value.value != 0:
+            return Coefficient(Fraction(value.value))
+        if isinstance(value, Opaque) and value.deferred is not None and value.deferred[0] in {"*", "/"}:
+            op, left, right = value.deferred
+            a, b = self.symbol(left), self.symbol(right)
+            return a.combine(b if op == "*" else invert(b))
+        return ONE.times_symbol(getattr(value, "path", "?") or "?", 1)
+
+    def add_tensors(self, tensors: list[Tensor], *, negate_second: bool = False) -> Tensor:
+        """A sum of tensors: the union of their addends."""
+        if len(tensors) == 1:
+            return tensors[0].copy()
+        first, second = tensors[0], tensors[1]
+        if not first.grad and second.grad:
+            first, second = second, first
+        if first.grad and not second.grad:
+            out = first.copy()
+            out.hidden |= second.hidden
+            return out
+        right = second.map(lambda c: c.times(-1)) if negate_second else second
+        terms = {(t.micro, t.coefficient): t for t in (*first.terms, *right.terms)}
+        out = first.copy()
+        out.terms = tuple(list(terms.values())[-32:])
+        out.modules |= second.modules
+        out.hidden |= second.hidden
+        out.keys |= second.keys
+        out.summed = first.summed and second.summed
+        out.synced = {**second.synced, **first.synced}
+        out.bypassed |= second.bypassed
+        out.scaled = first.scaled or second.scaled
+        out.done = False
+        return out
+
+    def mix(self, tensors: list[Tensor], path: str, hidden: frozenset[str] = frozenset()) -> Tensor:
+        """A tensor computed from others in a way that does not keep their coefficients."""
+        live = [t for t in tensors if t.grad] or tensors
+        out = self.tensor(path, max((t.born for t in tensors), default=0))
+        out.grad = any(t.grad for t in tensors) and not self.no_grad()
+        for tensor in live:
+            if tensor.grad:
+                out.modules |= tensor.modules
+                out.synced = {**tensor.synced, **out.synced}
+                out.bypassed |= tensor.bypassed
+            out.hidden |= tensor.hidden
+        out.hidden |= hidden
+        return out
+
+
+def invert(coefficient: Coefficient) -> Coefficient:
+    """One over a coefficient."""
+    out = Coefficient(1 / coefficient.value if coefficient.value else Fraction(1))
+    for name, exponent in coefficient.symbols:
+        out = out.times_symbol(name, -exponent)
+    return out
+
+
+def _literal(value: Lit) -> str:
+    return "" if value.keys else str(value.value)
