@@ -27,7 +27,9 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Expr(Node):
-    """Base of all expressions."""
+    """Base of all expressions; `spelling` keeps what `text` found."""
+
+    spelling: str | None = field(default=None, init=False, repr=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -442,9 +444,15 @@ class Program:
 
 def text(node: Expr | None) -> str:
     """The canonical spelling of `node` (single spaces, double quotes dropped to repr)."""
+    if node is None:
+        return ""
+    if node.spelling is None:
+        node.spelling = _spelled(node)
+    return node.spelling
+
+
+def _spelled(node: Expr) -> str:
     match node:
-        case None:
-            return ""
         case Name(id=name):
             return name
         case Const(ellipsis=True):

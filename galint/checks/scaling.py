@@ -74,8 +74,7 @@ def scalings(view: View) -> Iterator[Scaling]:
 
 def _rescaled(view: View) -> bool:
     """True when the program hands its gradients to a function that scales them by a number of its own."""
-    nodes = (node for body in view.static.bodies for stmt in body for node in view.static.walk(stmt))
-    return any(isinstance(node, p.Call) and bool(_RESCALES.search(terminal(node.func))) for node in nodes)
+    return any(_RESCALES.search(terminal(call.func)) is not None for call in view.static.calls)
 
 
 def steady(view: View, steps: list[Step]) -> list[Step]:

@@ -100,16 +100,12 @@ def later_micros(window: Window, mark: Mark) -> set[int]:
 
 def calls(view: View) -> Iterator[p.Call]:
     """Every call of the program."""
-    for node in program_nodes(view):
-        if isinstance(node, p.Call):
-            yield node
+    yield from view.static.calls
 
 
 def program_nodes(view: View) -> Iterator[p.Node]:
     """Every node of the program."""
-    for body in view.static.bodies:
-        for stmt in body:
-            yield from view.static.walk(stmt)
+    yield from view.static.everything()
 
 
 def divides_by(view: View, number: int, settings: frozenset[str] = frozenset()) -> int:

@@ -350,6 +350,11 @@ class Static:
         """The loop whose iterable a node is part of."""
         return {part: node for node in self.everything() if isinstance(node, p.For) for part in self._walk(node.iter)}
 
+    @cached_property
+    def calls(self) -> list[p.Call]:
+        """Every call of the program."""
+        return [node for node in self.everything() if isinstance(node, p.Call)]
+
     def everything(self) -> Iterator[p.Node]:
         """Every node of the program and of the files it imports."""
         for body in self.bodies:
@@ -526,7 +531,9 @@ class Static:
         if isinstance(stmt, p.If):
             inside = self.body_tags(stmt.body) | self.body_tags(stmt.orelse)
             if inside & {STEP, ZERO} or (bails(stmt.body) and STEP in self.body_tags(after)):
-                if not (BACKWARD in inside and STEP in inside and any(isinstance(s, p.For | p.While) for s in stmt.body)):
+                if not (
+                    BACKWARD in inside and STEP in inside and any(isinstance(s, p.For | p.While) for s in stmt.body)
+                ):
                     out.append(stmt.test)
             return [stmt.body, stmt.orelse]
         if isinstance(stmt, p.For | p.While):
