@@ -9,10 +9,10 @@ from galint.run.frame import Frame
 from galint.run.values import Lit, Mapping, Opaque, Seq, Value
 
 if TYPE_CHECKING:
-    from galint.run.execute import Execute
+    from galint.run.evaluate import Evaluate
 
 
-def matches(m: Execute, pattern: p.Pattern, value: Value, frame: Frame) -> bool | None:
+def matches(m: Evaluate, pattern: p.Pattern, value: Value, frame: Frame) -> bool | None:
     """Whether `value` matches; names in the pattern are bound as far as matching went."""
     value = m.resolve(value)
     if isinstance(pattern, p.MatchAs):
@@ -51,7 +51,7 @@ def matches(m: Execute, pattern: p.Pattern, value: Value, frame: Frame) -> bool 
     return None
 
 
-def _sequence(m: Execute, pattern: p.MatchSequence, value: Value, frame: Frame) -> bool | None:
+def _sequence(m: Evaluate, pattern: p.MatchSequence, value: Value, frame: Frame) -> bool | None:
     if not isinstance(value, Seq):
         return None if isinstance(value, Opaque) else False
     star = next((i for i, q in enumerate(pattern.patterns) if isinstance(q, p.MatchStar)), None)

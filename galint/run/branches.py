@@ -1,0 +1,203 @@
+"""Branches of the abstract run: which side of `if` and `match` runs, and what guards the steps in it."""
+
+from __future__ import annotations
+
+from galint import program as p
+from galint.ledger import Guard
+from galint.run.assign import Assign
+from galint.run.frame import Frame, Signal
+from galint.run.match import matches
+from galint.run.static import BACKWARD, GRADIENT, STEP, WRAP, bails, ends_in_raise, raises
+from galint.run.values import Lit, Opaque, Seq, Tensor, Value
+
+
+class Branches(Assign):
+    """`if` and `match`."""
+
+    # The layer above fills this in.
+    def run_body(self, body: p.Body, frame: Frame) -> Signal | None:
+        """Run a block; a signal says that it was left early."""
+        raise NotImplementedError
+
+    def run_if(self, stmt: p.If, frame: Frame, rest: p.Body = ()) -> tuple[Signal | None, Guard | None]:
+        """A branch. The second result is the guard on what follows, when the body leaves the block."""
+        body_tags = self.static.body_tags(stmt.body)
+        else_tags = self.static.body_tags(stmt.orelse)
+        old = self.test_node, self.test_tags
+        leaves = bails(stmt.body)
+        rest_tags = self.static.body_tags(rest) if leaves else frozenset()
+        self.test_node = stmt
+        tags = body_tags | else_tags
+        if leaves and isinstance(stmt.body[-1], p.Break | p.Return | p.Raise) and not tags & {STEP, BACKWARD}:
+            tags |= {"break"}
+        self.test_tags = tags
+        value = self.eval(stmt.test, frame)
+        self.test_node, self.test_tags = old
+        value = self.resolve(value)
+        truth = self.truth(value)
+        rest_gates = leaves and STEP in rest_tags and BACKWARD not in rest_tags
+        if truth is None:
+            truth = self._decide(stmt, value, body_tags, else_tags, rest)
+        elif (
+            leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not rest_gates
+        ):
+            if any(self.result.roles.get(k) in {"limit", "other", "window"} for k in value.keys):
+                self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
+        elif isinstance(value, Lit) and value.keys and raises(stmt.body if truth else stmt.orelse):
+            truth = not truth  # an argument check: the program's path is the other side
+        elif isinstance(value, Lit) and value.keys and (body_tags ^ else_tags) & GRADIENT and not value.born:
+            truth = self._soft_choice(stmt, value, truth)
+        if isinstance(value, Lit) and value.keys and self.scenario.choices:
+            truth = self.scenario.choices.get(p.text(stmt.test), truth)
+        moduli = value.moduli if isinstance(value, Lit) else ()
+        if isinstance(value, Opaque) and "__moduli__" in value.items:
+            moduli = getattr(value.items["__moduli__"], "moduli", ())
+        if moduli and leaves and isinstance(stmt.body[-1], p.Break):
+            bounds = self.result.facts.setdefault("break_bounds", set())
+            bounds |= {v for label, v in moduli if label.startswith("≥") and 1 < v <= 64 and "len(" not in label}
+        if moduli and not gates(body_tags, else_tags, rest_tags if leaves else None):
+            moduli = ()
+        keys = value.keys if isinstance(value, Lit) else frozenset()
+        body = stmt.body if truth else stmt.orelse
+        if STEP in tags and moduli and self.loops:
+            self.event(
+                "guard",
+                self.place(stmt.span),
+                p.text(stmt.test),
+                taken=truth,
+                moduli=moduli,
+                keys=keys,
+                steps=STEP in body_tags,
+            )
+        if not body:
+            leaves = leaves and not isinstance(stmt.body[-1], p.Break | p.Raise)
+            residual = Guard(stmt.span, p.text(stmt.test), moduli, keys, True) if leaves and moduli else None
+            return None, residual
+        guard = Guard(self.place(stmt.span), p.text(stmt.test), moduli, keys, not truth)
+        self.guards.append(guard)
+        try:
+            signal = self.run_body(body, frame)
+        finally:
+            self.guards.pop()
+        residual = guard if not truth and leaves and moduli and signal is None else None
+        return signal, residual
+
+    def _soft_choice(self, stmt: p.If, value: Lit, truth: bool) -> bool:
+        """A condition decided by a setting's default is still a configuration that can be flipped."""
+        text = p.text(stmt.test)
+        body, orelse = self.static.body_tags(stmt.body), self.static.body_tags(stmt.orelse)
+        if (WRAP in body) != (WRAP in orelse):
+            return self.choose(text, truth, data=False, relevant=True, span=stmt.span)
+        if any(isinstance(m[1], int) for m in value.moduli) or len(value.keys) > 1:
+            return truth
+        key = min(value.keys)
+        if key in self.scenario.values or key.endswith("@start"):
+            return truth
+        number = self.result.known.get(key)
+        if number is not None:
+            return truth
+        return self.choose(text, truth, data=False, relevant=True, span=stmt.span)
+
+    def _decide(
+        self, stmt: p.If, value: Value, body: frozenset[str], orelse: frozenset[str], rest: p.Body = ()
+    ) -> bool:
+        """A condition the run does not know: take the branch that trains."""
+        key = value.path if isinstance(value, Opaque | Tensor) else p.text(stmt.test)
+        if not key or key.startswith("#") or key.startswith("f-string"):
+            key = p.text(stmt.test)
+        data = self.is_data(value)
+        leaves, else_leaves = bails(stmt.body), bails(stmt.orelse)
+        trains = {BACKWARD, STEP}
+        gradient = (body | orelse) & GRADIENT
+        role = value.role if isinstance(value, Opaque) else ""
+        if isinstance(value, Opaque) and "__default__" in value.items:
+            default = bool(getattr(value.items["__default__"], "value", False))
+        elif role == "rank":
+            default = False if not gradient else bool(body & GRADIENT)
+        elif STEP in body and STEP not in orelse and BACKWARD not in orelse:
+            default = True
+        elif STEP in orelse and STEP not in body and BACKWARD not in body:
+            default = False
+        elif BACKWARD in body and BACKWARD not in orelse and not (leaves and not body & trains):
+            default = True
+        elif (BACKWARD in orelse and BACKWARD not in body) or (raises(stmt.body) and not body & trains):
+            default = False
+        elif (
+            (raises(stmt.orelse) and not orelse & trains)
+            or (leaves and not stmt.orelse and isinstance(stmt.body[-1], p.Return) and ends_in_raise(rest))
+            or (leaves and isinstance(stmt.body[-1], p.Return) and stmt.orelse and bails(stmt.orelse))
+        ):
+            default = True
+        elif leaves and not body & {BACKWARD, STEP}:
+            default = False
+        elif (else_leaves and not orelse & trains) or ((body & GRADIENT) and not (orelse & GRADIENT)):
+            default = True
+        elif (orelse & GRADIENT) and not (body & GRADIENT):
+            default = False
+        elif stmt.orelse:
+            default = True
+        else:
+            default = not data and bool(body & GRADIENT)
+        if data and not gradient and not leaves:
+            default = bool(stmt.orelse) and default
+        taken_key = key
+        relevant = bool(gradient) or (leaves and data and bool(self.loops))
+        return self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span)
+
+    def run_match(self, stmt: p.Match, frame: Frame) -> Signal | None:
+        """A match statement."""
+        subject = self.eval(stmt.subject, frame)
+        unknown: list[p.Case] = []
+        moduli = _moduli(subject)
+        for case in stmt.cases:
+            verdict = matches(self, case.pattern, subject, frame)
+            if verdict and case.guard is not None:
+                verdict = self.truth(self.eval(case.guard, frame))
+            if verdict is False:
+                continue
+            if verdict is None:
+                unknown.append(case)
+                continue
+            if unknown and not self.static.body_tags(case.body) & GRADIENT:
+                break
+            return self._run_case(case, stmt, moduli, frame)
+        if not unknown:
+            return None
+        best = max(unknown, key=lambda c: len(self.static.body_tags(c.body) & GRADIENT))
+        for case in unknown:
+            if not bails(case.body) and (
+                case is best or self.static.body_tags(case.body) == self.static.body_tags(best.body)
+            ):
+                return self._run_case(case, stmt, moduli, frame)
+        return self._run_case(best, stmt, moduli, frame)
+
+    def _run_case(
+        self, case: p.Case, stmt: p.Match, moduli: tuple[tuple[str, int], ...], frame: Frame
+    ) -> Signal | None:
+        self.guards.append(Guard(case.span, f"match {p.text(stmt.subject)}", moduli))
+        try:
+            return self.run_body(case.body, frame)
+        finally:
+            self.guards.pop()
+
+
+def gates(body: frozenset[str], orelse: frozenset[str], rest: frozenset[str] | None) -> bool:
+    """Whether a condition gates the step and not the training itself.
+
+    `rest` are the tags of what follows when the body leaves the block. A branch that holds both backward and step is
+    a schedule (a critic, a Hessian estimate), unless the other branch runs backward too and does not step.
+    """
+    if rest is not None and STEP not in body | orelse:
+        return BACKWARD not in rest
+    for one, other in ((body, orelse), (orelse, body)):
+        if STEP in one and STEP not in other:
+            return BACKWARD not in one or BACKWARD in other
+    return not (body | orelse) & {STEP}
+
+
+def _moduli(value: Value) -> tuple[tuple[str, int], ...]:
+    if isinstance(value, Lit):
+        return value.moduli
+    if isinstance(value, Seq):
+        return tuple(m for v in value.elts for m in _moduli(v))
+    return ()

@@ -1,0 +1,184 @@
+"""Loops of the abstract run: what a loop is for, and its iterations."""
+
+from __future__ import annotations
+
+from galint import program as p
+from galint.run.branches import Branches
+from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
+from galint.run.static import BACKWARD, GRADIENT, STEP, terminal
+from galint.run.values import Lit, Opaque, Seq, Value
+
+
+class Loops(Branches):
+    """`for` and `while`."""
+
+    # --- roles -----------------------------------------------------------------------------------
+
+    def loop_role(self, node: p.For | p.While) -> str:
+        """What one pass of a loop stands for: "window" (micro-batches of one), "length", "windows", "epochs", "idle"."""
+        tags = self.static.body_tags(node.body)
+        if BACKWARD not in tags:
+            return "idle" if not tags & GRADIENT else "other"
+        if STEP not in tags:
+            return "window"
+        if isinstance(node, p.For) and self._counts_steps(node):
+            return "length"
+        inner = [n for s in node.body for n in self._inner_loops(s)]
+        inner += [n for n in self._called_loops(node)]
+        best = [self.static.body_tags(n.body) for n in inner]
+        if any({BACKWARD, STEP} <= t for t in best):
+            return "epochs"
+        if any(BACKWARD in t for t in best):
+            return "windows"
+        return "length"
+
+    def _builds(self, stmt: p.For) -> bool:
+        """True when a loop fills a list, whose length may matter later."""
+        cache: dict[int, bool] = self.result.facts.setdefault("builders", {})
+        if id(stmt) not in cache:
+            cache[id(stmt)] = any(
+                isinstance(n, p.Call) and terminal(n.func) in {"append", "extend"}
+                for s in stmt.body
+                for n in self.static.walk(s)
+            )
+        return cache[id(stmt)]
+
+    def _counts_steps(self, node: p.For) -> bool:
+        """True when the loop's own variable decides when the optimizer steps."""
+        names = {n.id for n in self.static.walk(node.target) if isinstance(n, p.Name)}
+        return bool(names & self.static.counters)
+
+    def _inner_loops(self, stmt: p.Node) -> list[p.For | p.While]:
+        out: list[p.For | p.While] = []
+        for node in self.static.walk(stmt):
+            if isinstance(node, p.For | p.While):
+                out.append(node)
+        return out
+
+    def _called_loops(self, node: p.For | p.While) -> list[p.For | p.While]:
+        seen: set[p.FunctionDef] = set()
+        work: list[p.Node] = list(node.body)
+        out: list[p.For | p.While] = []
+        while work:
+            for call in self.static.calls_in(work.pop()):
+                for func in self.static.callees(call):
+                    if func not in seen and BACKWARD in self.static.tags(func):
+                        seen.add(func)
+                        out += self._inner_loops(func)
+                        work.append(func)
+        return out
+
+    def _role_of(self, stmt: p.For | p.While) -> str:
+        cache = self.result.facts.setdefault("loop_roles", {})
+        role = cache.get(id(stmt))
+        if role is None:
+            role = cache[id(stmt)] = self.loop_role(stmt)
+        return str(role)
+
+    # --- running ---------------------------------------------------------------------------------
+
+    def run_for(self, stmt: p.For, frame: Frame) -> Signal | None:
+        """A for loop."""
+        role = self._role_of(stmt)
+        if role == "idle" and frame.yields is not None:
+            role = "length"  # a generator's own loop lasts as long as the loop that it drives
+        elif role == "idle" and self._builds(stmt):
+            role = "build"
+        source = self.eval(stmt.iter, frame)
+        loop = self._enter(stmt)
+        loop.role = role
+        result: list[Signal | None] = [None]
+
+        def each(value: Value) -> Signal | None:
+            self._next(loop, role)
+            value = self._stamp(value, loop.token)
+            self.bind(stmt.target, value, frame)
+            loop.residual.clear()
+            signal = self.run_body(stmt.body, frame)
+            if signal is None or signal is CONTINUE:
+                return None
+            result[0] = signal
+            return signal
+
+        try:
+            self.iterate(source, each, stmt, role)
+        finally:
+            self.loops.pop()
+        self._leave(loop)
+        signal = result[0]
+        if signal is BREAK:
+            return None
+        if signal is not None:
+            return signal
+        return self.run_body(stmt.orelse, frame) if stmt.orelse else None
+
+    def _enter(self, stmt: p.For | p.While) -> LoopFrame:
+        self.serials += 1
+        loop = LoopFrame(stmt, stmt.span, self.serials, -1, self.new_token(), role=self._role_of(stmt))
+        self.loops.append(loop)
+        return loop
+
+    def _next(self, loop: LoopFrame, role: str) -> None:
+        self.burn()
+        loop.iteration += 1
+        loop.token = self.new_token()
+
+    def _leave(self, loop: LoopFrame) -> None:
+        if loop.backwards:
+            self.event("loop_end", loop.span, serial=loop.serial, iterations=loop.iteration + 1)
+
+    def _stamp(self, value: Value, token: int) -> Value:
+        """Mark a loop variable as coming from this iteration."""
+        if isinstance(value, Lit):
+            return Lit(
+                value.value, value.keys, value.moduli, token, value.text if value.text and not value.is_number else ""
+            )
+        if type(value) is Opaque and value.data:
+            value.born = token
+        elif isinstance(value, Seq) and value.kind == "tuple":
+            return Seq([self._stamp(v, token) for v in value.elts], "tuple", value.path)
+        return value
+
+    def run_while(self, stmt: p.While, frame: Frame) -> Signal | None:
+        """A while loop."""
+        role = self._role_of(stmt)
+        loop = self._enter(stmt)
+        tags = self.static.body_tags(stmt.body)
+        limit = {"idle": 4, "other": 8, "epochs": 2}.get(role, 400)
+        drives = frame.yields is not None  # a generator's loop lasts as long as the loop that it drives
+        if drives:
+            limit = 4000
+        quiet = 0
+        try:
+            while True:
+                old = self.test_node, self.test_tags
+                self.test_node, self.test_tags = stmt, tags | {"while"}
+                if role == "window":
+                    self.test_tags = tags | {STEP}
+                value = self.eval(stmt.test, frame)
+                self.test_node, self.test_tags = old
+                truth = self.truth(value)
+                if truth is None:
+                    relevant = BACKWARD in tags
+                    truth = relevant if loop.iteration + 1 < (self._patience(role)) else False
+                if not truth:
+                    return self.run_body(stmt.orelse, frame) if stmt.orelse else None
+                before = len(self.result.backwards)
+                self._next(loop, role)
+                loop.residual.clear()
+                signal = self.run_body(stmt.body, frame)
+                if signal is BREAK:
+                    return None
+                if signal is not None and signal is not CONTINUE:
+                    return signal
+                quiet = quiet + 1 if len(self.result.backwards) == before else 0
+                if loop.iteration + 1 >= limit or (quiet > 12 and not drives):
+                    return None
+        finally:
+            self.loops.pop()
+            self._leave(loop)
+
+    def _patience(self, role: str) -> int:
+        return {"window": self.scenario.window, "windows": 3, "epochs": self.scenario.epochs, "length": 400}.get(
+            role, 3
+        )
