@@ -30,7 +30,7 @@ _RETYPED = {"optimizer", "module", "scaler", "scheduler", "loader", "criterion",
 class Assign(Evaluate):
     """What an assignment changes."""
 
-    # --- assignment statements -------------------------------------------------------------------
+    # --- assignment statements -----------------------------------------------------------------
 
     def run_assign(self, stmt: p.Assign, frame: Frame) -> None:
         """`a = b = value`."""
@@ -136,7 +136,7 @@ class Assign(Evaluate):
                     if isinstance(index, Lit):
                         receiver.items.pop(index.value, None)
 
-    # --- targets ---------------------------------------------------------------------------------
+    # --- targets -------------------------------------------------------------------------------
 
     def bind(self, target: p.Expr, value: Value, frame: Frame) -> None:
         """Bind `target` to `value`, unpacking and retyping by name where the value says nothing."""

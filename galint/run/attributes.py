@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from galint import program as p
 from galint.run.frame import Frame
-from galint.run.machine import Machine
+from galint.run.gradients import Gradients
 from galint.run.names import (
     BUILTINS,
     CONFIG,
@@ -40,7 +40,7 @@ from galint.run.values import (
 )
 
 
-class Attributes(Machine):
+class Attributes(Gradients):
     """Names, attributes and items."""
 
     # The layers above fill these in.
@@ -52,7 +52,7 @@ class Attributes(Machine):
         """Run a project function."""
         raise NotImplementedError
 
-    # --- names -----------------------------------------------------------------------------------
+    # --- names ---------------------------------------------------------------------------------
 
     def eval_name(self, node: p.Name, frame: Frame) -> Value:
         """A name: local, enclosing, global, builtin, or opaque."""
@@ -94,7 +94,7 @@ class Attributes(Machine):
             return value
         return Lit(number, value.keys, value.moduli, value.born, value.text)
 
-    # --- attributes ------------------------------------------------------------------------------
+    # --- attributes ----------------------------------------------------------------------------
 
     def eval_attr(self, node: p.Attr, frame: Frame) -> Value:
         """`value.name`."""
@@ -244,7 +244,7 @@ class Attributes(Machine):
                     return found
         return None
 
-    # --- items -----------------------------------------------------------------------------------
+    # --- items ---------------------------------------------------------------------------------
 
     def eval_subscript(self, node: p.Subscript, frame: Frame) -> Value:
         """`value[index]`."""

@@ -34,7 +34,7 @@ from galint.run.values import (
 class Compare(Attributes):
     """Comparisons and truth."""
 
-    # --- truth -----------------------------------------------------------------------------------
+    # --- truth ---------------------------------------------------------------------------------
 
     def truth(self, value: Value) -> bool | None:
         """Truth of a value; None when unknown."""
@@ -121,7 +121,7 @@ class Compare(Attributes):
             out.items["__default__"] = Lit(node.op == "and")
         return out
 
-    # --- comparisons -----------------------------------------------------------------------------
+    # --- comparisons ---------------------------------------------------------------------------
 
     def eval_compare(self, node: p.Compare, frame: Frame) -> Value:
         """Comparisons, chained ones included."""

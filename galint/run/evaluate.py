@@ -41,7 +41,7 @@ class Evaluate(Arithmetic):
         result: Value = handler(self, node, frame)
         return result
 
-    # --- displays, lambdas and the rest ----------------------------------------------------------
+    # --- displays, lambdas and the rest --------------------------------------------------------
 
     def eval_const(self, node: p.Const, frame: Frame) -> Value:
         """A literal."""

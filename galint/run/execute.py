@@ -40,7 +40,7 @@ class Execute(Loops):
                 del guards[len(guards) - pushed :]
         return None
 
-    # --- simple statements -----------------------------------------------------------------------
+    # --- simple statements ---------------------------------------------------------------------
 
     def run_expr(self, stmt: p.ExprStmt, frame: Frame) -> None:
         """An expression for its effect."""
@@ -75,7 +75,7 @@ class Execute(Loops):
             elif frame.parent is not None:
                 frame.nonlocals[name] = frame.parent.find(name) or frame.parent
 
-    # --- imports and definitions -----------------------------------------------------------------
+    # --- imports and definitions ---------------------------------------------------------------
 
     def run_import(self, stmt: p.Import, frame: Frame) -> None:
         """`import a.b as c`."""
@@ -134,7 +134,7 @@ class Execute(Loops):
                         inner.vars[target.id] = Lit(value.value, frozenset({path}), text=path)
         frame.vars[stmt.name] = cls
 
-    # --- iteration -------------------------------------------------------------------------------
+    # --- iteration -----------------------------------------------------------------------------
 
     def iterate(self, value: Value, each: Callable[[Value], Signal | None], node: p.Node, role: str) -> Signal | None:
         """Drive an iterable through `each`; a signal from it stops the loop."""
@@ -151,7 +151,7 @@ class Execute(Loops):
         if signal is not None:
             raise GeneratorExit_(signal)
 
-    # --- with and try ----------------------------------------------------------------------------
+    # --- with and try --------------------------------------------------------------------------
 
     def run_with(self, stmt: p.With, frame: Frame) -> Signal | None:
         """A with statement: contexts that matter are active for the body."""

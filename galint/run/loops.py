@@ -12,7 +12,7 @@ from galint.run.values import Lit, Opaque, Seq, Value
 class Loops(Branches):
     """`for` and `while`."""
 
-    # --- roles -----------------------------------------------------------------------------------
+    # --- roles ---------------------------------------------------------------------------------
 
     def loop_role(self, node: p.For | p.While) -> str:
         """What one pass of a loop stands for: "window" (micro-batches of one), "length", "windows", "epochs", "idle"."""
@@ -75,7 +75,7 @@ class Loops(Branches):
             role = cache[id(stmt)] = self.loop_role(stmt)
         return str(role)
 
-    # --- running ---------------------------------------------------------------------------------
+    # --- running -------------------------------------------------------------------------------
 
     def run_for(self, stmt: p.For, frame: Frame) -> Signal | None:
         """A for loop."""

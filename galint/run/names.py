@@ -5,17 +5,12 @@ from __future__ import annotations
 import re
 
 RANK_NAME = re.compile(r"rank$", re.I)
-
 ONE_RANK = re.compile(r"(^|_)(local_rank|rank|world_?size|n_?gpus?|num_gpus|nproc\w*|num_processes|gpus)$", re.I)
-
 MICRO_SIZE = re.compile(r"micro_?(batch)?_?(size)?$|micro_?bs$", re.I)
-
 ONE_WINDOW = re.compile(
     r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc|batch_chunk|num_chunks", re.I
 )
-
 CONFIG = re.compile(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
-
 BUILTINS = frozenset(
     [
         "abs",
@@ -85,7 +80,6 @@ BUILTINS = frozenset(
         "iter",
     ]
 )
-
 MODULE_METHODS = frozenset(
     [
         "parameters",
@@ -121,7 +115,6 @@ MODULE_METHODS = frozenset(
         "join",
     ]
 )
-
 GRADIENT_METHODS = frozenset(
     [
         "backward",

@@ -10,7 +10,6 @@ from galint.run.compare import Compare
 from galint.run.values import Lit, Opaque, Tensor, Value
 
 _SCALE_NAME = re.compile(r"scale|factor|norm|ratio|frac|inv|accum|div|num|count|size|len", re.I)
-
 _SAMPLES = re.compile(r"^[^/]*(\.shape\b|\.size\(|^len\(|\bbs\b|batch_?size)[^/]*$", re.I)
 
 

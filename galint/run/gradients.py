@@ -1,0 +1,262 @@
+"""What happens to gradients: backward, clearing, unscaling, clipping, rescaling and the optimizer step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from galint.ledger import ONE, Coefficient, Entry, LossFacts, Mark, OptimizerLedger, Step
+from galint.run.facts import BackwardFact, Micro
+from galint.run.frame import RunOver
+from galint.run.unknowns import Unknowns
+from galint.run.values import Optimizer, Tensor
+from galint.source import Span
+
+
+class Gradients(Unknowns):
+    """The ledgers of the optimizers, and what is written into them."""
+
+    # --- ledgers -------------------------------------------------------------------------------
+
+    def ledger(self, optimizer: Optimizer) -> OptimizerLedger:
+        """The optimizer's ledger, begun with what was accumulated before it was first seen."""
+        key = self._optimizer_key(optimizer)
+        ledger = self.result.ledgers.get(key)
+        if ledger is None:
+            ledger = self.base.clone(key)
+            if optimizer.born_seq:  # made after those gradients were accumulated
+                ledger.pending = [e for e in ledger.pending if e.seq > optimizer.born_seq]
+                ledger.lost = [(e, m) for e, m in ledger.lost if e.seq > optimizer.born_seq]
+                kept = {e.micro for e in ledger.pending} | {e.micro for e, _ in ledger.lost}
+                ledger.window = [t for t in ledger.window if t in kept]
+                ledger.marks = [m for m in ledger.marks if m.seq > optimizer.born_seq]
+            if optimizer.modules:
+                ledger.pending = [
+                    e
+                    for e in ledger.pending
+                    if not self._modules_of(e) or self.related(self._modules_of(e), optimizer.modules)
+                ]
+            self.result.ledgers[key] = ledger
+        return ledger
+
+    def _modules_of(self, entry: Entry) -> frozenset[int]:
+        fact = self._by_seq.get(entry.seq)
+        return fact.modules if fact else frozenset()
+
+    @property
+    def _by_seq(self) -> dict[int, BackwardFact]:
+        return {b.seq: b for b in self.result.backwards}
+
+    def _optimizer_key(self, optimizer: Optimizer) -> str:
+        for key, known in self.optimizers.items():
+            if known is optimizer:
+                return key
+        key = optimizer.path or "optimizer"
+        while key in self.optimizers:
+            key += "'"
+        self.optimizers[key] = optimizer
+        self.result.optimizers[key] = optimizer
+        return key
+
+    # --- accumulating --------------------------------------------------------------------------
+
+    def backward(self, tensor: Tensor, span: Span, factor: Coefficient = ONE, name: str = "") -> None:
+        """Accumulate the gradient of `tensor` in every optimizer it may reach."""
+        self.burn(5)
+        span = self.place(span)
+        done: Tensor | None = tensor
+        while done is not None:
+            done.done, done = True, done.parent
+        micro = self.token()
+        scaled = tensor.scaled is not None
+        terms = tuple(dict.fromkeys(t.coefficient.combine(factor) for t in tensor.terms)) or (factor,)
+        keys = frozenset().union(*(t.keys for t in tensor.terms)) | tensor.keys
+        sync = tuple((str(ident), flag) for ident, flag in sorted(tensor.synced.items()))
+        facts = LossFacts(
+            terms,
+            tensor.summed,
+            tensor.hidden,
+            sync,
+            frozenset(map(str, tensor.bypassed)),
+            keys,
+            tensor.scaled_at,
+        )
+        if tensor.unknown_scale:
+            facts = replace(facts, hidden=facts.hidden | {"?"})
+        seq = self.tick()
+        micros = sorted({t.micro for t in tensor.terms} or {0})
+        latest = micros[-1] if micros[-1] else -micro  # data from before the loops: its own identity each time
+        if len(micros) == 1:
+            micros = [latest]
+        for token in micros:
+            self.note_micro(token)
+        reached: list[str] = []
+        targets = [(self.base, "", True)]
+        for key, ledger in self.result.ledgers.items():
+            optimizer = self.optimizers.get(key)
+            mods = optimizer.modules if optimizer is not None else frozenset()
+            sure = bool(mods and tensor.modules)
+            if sure and not self.related(mods, tensor.modules):
+                continue
+            targets.append((ledger, key, sure))
+        for ledger, key, sure in targets:
+            for token in micros:
+                coefficient = next(
+                    (
+                        t.coefficient.combine(factor)
+                        for t in reversed(tensor.terms)
+                        if t.micro == token or len(micros) == 1
+                    ),
+                    factor,
+                )
+                ledger.backward(Entry(token, coefficient, scaled, span, seq, facts, sure))
+            if key:
+                reached.append(key)
+        self.result.backwards.append(
+            BackwardFact(
+                span,
+                seq,
+                latest,
+                facts,
+                scaled,
+                self.file,
+                tuple(reached),
+                tensor.modules,
+                name,
+                self.where(),
+                len(micros),
+            )
+        )
+        self.event("backward", span, coefficient=terms[0], scaled=scaled, sync=sync, terms=terms)
+        for loop in self.loops:
+            loop.backwards = True
+        if len(self.result.backwards) >= self.max_backwards:
+            self.result.truncated = True
+            raise RunOver
+
+    def note_micro(self, token: int) -> None:
+        """Remember where a micro-batch stands, at its first backward."""
+        if token not in self.result.micros:
+            path = self.where()
+            last = path[-1] if path else (None, 0, 0)
+            self.result.micros[token] = Micro(token, last[0], last[1], last[2], path, self.file)
+
+    # --- changing ------------------------------------------------------------------------------
+
+    def clear(self, optimizers: list[Optimizer] | None, modules: frozenset[int], span: Span, what: str) -> None:
+        """`zero_grad` of some optimizers, or of every optimizer over `modules`."""
+        span = self.place(span)
+        self.event("zero_grad", span, what)
+        if optimizers is not None:
+            for optimizer in optimizers:
+                ledger = self.ledger(optimizer)
+                ledger.clear(self._mark("clear", span, ledger, what))
+            if len(self.result.ledgers) <= 1:
+                self.base.pending.clear()
+            return
+        for key, ledger in self.result.ledgers.items():
+            mods = self.optimizers[key].modules
+            if not mods or not modules or self.related(mods, modules):
+                ledger.clear(self._mark("clear", span, ledger, what))
+        self.base.clear(self._mark("clear", span, self.base, what))
+
+    def _mark(self, kind: str, span: Span, ledger: OptimizerLedger, owner: str, detail: str = "") -> Mark:
+        fresh = ledger.fresh()
+        return Mark(
+            kind,
+            span,
+            self.tick(),
+            self.token(),
+            ledger.held(),
+            any(e.scaled for e in fresh),
+            detail=detail,
+            owner=owner,
+            where=self.where(),
+        )
+
+    def unscale(self, optimizer: Optimizer, scaler: str, span: Span) -> None:
+        """`scaler.unscale_(optimizer)`."""
+        span = self.place(span)
+        ledger = self.ledger(optimizer)
+        again = self.unscaled.get((scaler, ledger.name), -1) == self.scale_generation.get(scaler, 0)
+        self.unscaled[scaler, ledger.name] = self.scale_generation.get(scaler, 0)
+        ledger.unscale(self._mark("unscale", span, ledger, scaler, "again" if again else ""))
+        self.event("unscale", span, ledger.name)
+
+    def clip(self, modules: frozenset[int], span: Span, what: str, optimizer: Optimizer | None = None) -> None:
+        """Gradient clipping over some parameters (unknown when `modules` is empty)."""
+        span = self.place(span)
+        self.event("clip", span, what)
+        ledgers = list(self.result.ledgers.items()) or [("", self.base)]
+        for key, ledger in ledgers:
+            owner = self.optimizers.get(key)
+            mods = owner.modules if owner is not None else frozenset()
+            if optimizer is not None and owner is not optimizer:
+                continue
+            if mods and modules and not self.related(mods, modules):
+                continue
+            ledger.marks.append(self._mark("clip", span, ledger, what))
+
+    def rescale(self, modules: frozenset[int], factor: Coefficient, span: Span) -> None:
+        """`p.grad *= factor` over some parameters."""
+        self.event("rescale", span, str(factor))
+        for key, ledger in [*self.result.ledgers.items(), ("", self.base)]:
+            mods = self.optimizers[key].modules if key else frozenset()
+            if not mods or not modules or self.related(mods, modules):
+                ledger.rescale(factor)
+
+    def copied(self, modules: frozenset[int]) -> None:
+        """Gradients were read by other code."""
+        for key, ledger in [*self.result.ledgers.items(), ("", self.base)]:
+            mods = self.optimizers[key].modules if key else frozenset()
+            if not mods or not modules or self.related(mods, modules):
+                ledger.copied = True
+
+    # --- stepping ------------------------------------------------------------------------------
+
+    def step(self, optimizer: Optimizer, span: Span, *, scaler: str = "", skipped: bool = False) -> Step:
+        """`optimizer.step()` or `scaler.step(optimizer)`."""
+        self.burn(5)
+        span = self.place(span)
+        ledger = self.ledger(optimizer)
+        if scaler:
+            self.unscaled[scaler, ledger.name] = self.scale_generation.get(scaler, 0)
+        if not ledger.pending and not ledger.lost and optimizer.modules and not ledger.steps and self.base.pending:
+            # No backward was seen to reach its parameters (adapters, copies): the code does not show who reaches what.
+            optimizer.modules = frozenset()
+            fresh = self.base.clone(ledger.name)
+            for entry in fresh.pending:
+                entry.sure = False
+            ledger.pending, ledger.window, ledger.lost = fresh.pending, fresh.window, fresh.lost
+        guards = [*self.guards]
+        for loop in self.loops:
+            guards += loop.residual
+        step = Step(
+            ledger.name,
+            span,
+            self.tick(),
+            [],
+            [],
+            [],
+            [],
+            [],
+            tuple(guards),
+            tuple(f.iteration for f in self.loops),
+            unscaled_here=bool(scaler),
+            skipped=skipped,
+        )
+        raw = any(e.scaled for e in ledger.pending)
+        ledger.step(step)
+        if scaler:
+            for entry in step.applied:
+                entry.scaled = entry.scaled and any(m.kind == "unscale" for m in step.marks)
+            for entry in ledger.pending:
+                entry.scaled = False
+        self.event("step", span, ledger.name, applied=len(step.micros()), window=len(step.window), raw=raw)
+        for loop in self.loops:
+            loop.steps = True
+        if step.applied or step.window:
+            self.steps_taken += 1
+        if self.steps_taken >= self.max_steps:
+            self.result.truncated = True
+            raise RunOver
+        return step

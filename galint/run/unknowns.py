@@ -1,0 +1,181 @@
+"""How unknowns get a number: the roles of settings, choices at unknown conditions, values made from names."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from galint import program as p
+from galint.run.machine import Machine, arithmetic
+from galint.run.scenario import Choice
+from galint.run.static import path_terminal, terminal
+from galint.run.values import Lit, Module, Opaque, Optimizer, Value
+from galint.source import Span
+
+_BATCH_SIZE = re.compile(r"len\(|\.size\(|\.shape|numel|batch_?size|n_samples|num_samples|\bbs\b")
+_LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report)", re.I)
+_LIMIT = 10**9
+_WORLD = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
+_RANK = re.compile(_WORLD.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
+STEPLESS = "stepless"
+
+
+class Unknowns(Machine):
+    """Unknown numbers, conditions and things."""
+
+    # --- numbers -------------------------------------------------------------------------------
+
+    def resolve(self, value: Value) -> Value:
+        """The number of an opaque setting, if this run has fixed it; otherwise the value itself."""
+        if not isinstance(value, Opaque):
+            return value
+        if type(value) is Opaque:
+            known = self.result.known.get(value.path)
+            if known is None:
+                known = self.scenario.values.get(value.path)
+                if known is not None:
+                    self.result.known[value.path] = known
+            if known is not None:
+                return Lit(known, frozenset({value.path}), text=value.path, born=value.born)
+            if value.deferred is not None:
+                op, left, right = value.deferred
+                a, b = self.resolve(left), self.resolve(right)
+                if isinstance(a, Lit) and isinstance(b, Lit) and a.is_number and b.is_number:
+                    number = arithmetic(op, a.value, b.value)
+                    if number is not None:
+                        return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
+        return value
+
+    def demand(self, value: Value, role: str, node: p.Expr | None = None) -> Lit | None:
+        """A number for `value`; unknown settings get one by their role in the loop.
+
+        Roles: "window" (N), "length" (of a loader), "epochs", "windows", "limit", "counter" (unknown
+        start), "batch" (samples in a micro-batch), "other".
+        """
+        asked = value
+        if isinstance(asked, Opaque) and asked.deferred is not None:
+            role = self._refine(asked, role, node)
+        value = self.resolve(value)
+        if isinstance(value, Lit):
+            if not value.is_number:
+                return None
+            if role == "window" and value.value < 2 and isinstance(asked, Opaque) and asked.deferred is not None:
+                # A quotient of settings whose numbers were made up: N is what it stands for.
+                self.result.known[asked.path] = self.scenario.window
+                self.result.roles[asked.path] = "window"
+                return Lit(self.scenario.window, frozenset({asked.path}), text=asked.path, born=value.born)
+            return value
+        if not isinstance(value, Opaque) or type(value) is not Opaque:
+            return None
+        ranked = _RANK.search(value.path) and value.deferred is None
+        role = role if ranked else self._refine(value, role, node)
+        if role in {"other", "limit", "counter", "batch"} and _RANK.search(value.path) and value.deferred is None:
+            number = 2 if _WORLD.search(value.path) else 0
+            self.result.known[value.path] = number
+            self.result.roles[value.path] = "rank"
+            return Lit(number, frozenset({value.path}), text=value.path)
+        offset = value.deferred is not None and value.deferred[0] in {"+", "-"} and isinstance(value.deferred[2], Lit)
+        whole = (role in {"window", "windows", "epochs"} and not offset) or (
+            role == "length"
+            and value.deferred is not None
+            and value.deferred[0] in {"//", "/"}
+            and not self._is_window(value.deferred[2])
+        )
+        if value.deferred is not None and not whole:
+            op, left, right = value.deferred
+            a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, role))
+            if a is not None and b is not None:
+                number = arithmetic(op, a.value, b.value)
+                if number is not None:
+                    return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
+        number = self._role_value(role)
+        self.result.known[value.path] = number
+        self.result.roles[value.path] = role
+        return Lit(number, frozenset({value.path}), text=value.path, born=value.born)
+
+    def _is_window(self, value: Value) -> bool:
+        """Whether a value is N: its spelling divides or bounds a counter in a step's guard."""
+        if isinstance(value, Lit):
+            return any(path_terminal(k) in self.static.window_names for k in value.keys)
+        return isinstance(value, Opaque) and path_terminal(value.path) in self.static.window_names
+
+    def _refine(self, value: Opaque, role: str, node: p.Expr | None) -> str:
+        names = {path_terminal(value.path), terminal(node) if node is not None else ""}
+        if value.path.startswith("len(") and value.path.endswith(")"):
+            if role == "window":
+                return "window"
+            return "length" if role not in {"batch", "windows", "epochs"} else role
+        if names & self.static.counters:
+            return "counter" if role in {"other", "window"} else role
+        if role in {"other", "limit", "length", "counter"} and names & self.static.window_names - {""}:
+            if role == "other" or (role == "length" and STEPLESS in self.test_tags):
+                name = next(iter(names & self.static.window_names))
+                if not _LOGGING.search(name):
+                    return "window"
+        return role
+
+    def _leaf_role(self, value: Value, role: str) -> str:
+        if isinstance(value, Opaque) and _BATCH_SIZE.search(value.path) and not value.path.startswith("len(loader"):
+            return "batch" if value.data else role
+        return role
+
+    def _role_value(self, role: str) -> int:
+        return {
+            "window": self.scenario.window,
+            "length": self.scenario.length,
+            "epochs": self.scenario.epochs,
+            "windows": 3,
+            "limit": _LIMIT,
+            "counter": self.scenario.start,
+            "batch": 4,
+        }.get(role, 1000)
+
+    # --- conditions ----------------------------------------------------------------------------
+
+    def choose(self, key: str, default: bool, *, data: bool, relevant: bool, span: Span) -> bool:
+        """Decide a condition the run cannot: the same key always gets the same answer."""
+        negated = False
+        while key.startswith("not "):
+            key, negated = key[4:], not negated
+        if negated:
+            default = not default
+        taken = self.scenario.choices.get(key)
+        if data:
+            base = default if taken is None else taken
+            if self.scenario.rare == key:
+                count = self.rare_seen.get(key, 0)
+                self.rare_seen[key] = count + 1
+                base = (not base) if count == self.scenario.rare_at else base
+            taken = base
+        elif taken is None:
+            taken = self.result.choices[key].taken if key in self.result.choices else default
+        old = self.result.choices.get(key)
+        if old is None or (relevant and not old.relevant):
+            self.result.choices[key] = Choice(key, taken, data, relevant, span)
+        return taken != negated
+
+    # --- things --------------------------------------------------------------------------------
+
+    def make_opaque(self, path: str, name: str = "", *, data: bool = False, born: int = 0, kind: str = "") -> Opaque:
+        """A new unknown thing, of the kind its use or name suggests."""
+        if len(path) > 160:
+            path = f"#{self.tick()}"
+        kind = kind or (self.static.kind_of(name) if name and not data else "")
+        if kind == "module":
+            return self.make_module(path)
+        if kind == "optimizer":
+            return self.make_optimizer(path)
+        return Opaque(path, kind, data=data, born=born)
+
+    def make_module(self, path: str, parents: frozenset[int] = frozenset(), **extra: Any) -> Module:
+        """A module with its own identity."""
+        module = Module(path, self.new_ident(parents), **extra)
+        self.result.modules[module.ident] = module
+        return module
+
+    def make_optimizer(self, path: str, modules: frozenset[int] = frozenset(), *, known: bool = False) -> Optimizer:
+        """An optimizer; its ledger starts when something first happens to it."""
+        optimizer = Optimizer(path, modules, known=known)
+        if path.startswith("#"):
+            optimizer.born_seq = self.seq
+        return optimizer
