@@ -7,11 +7,10 @@ from typing import Any
 
 from galint import program as p
 from galint.ledger import ONE, Coefficient
-from galint.run.execute import Execute
 from galint.run.frame import Frame, UserRaise
-from galint.run.iterate import length_of
+from galint.run.opaque_calls import OpaqueCalls
 from galint.run.site import Site
-from galint.run.static import BACKWARD, GRADIENT, STEP, path_terminal, terminal
+from galint.run.static import terminal
 from galint.run.values import (
     NONE,
     Bound,
@@ -28,7 +27,6 @@ from galint.run.values import (
     Module,
     ModuleValue,
     Opaque,
-    Optimizer,
     Partial,
     Range,
     Seq,
@@ -41,12 +39,6 @@ from galint.source import Span
 
 _DEPTH = 40
 _APPLIES = re.compile(r"step|update|apply|optimi|minimi|accum", re.I)
-_WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
-_STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|take_step|apply_gradients)$")
-_FETCH = re.compile(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
-_BENIGN = re.compile(
-    r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I
-)
 _UPDATE_EFFECT = re.compile(r"update|step$|ema|.*_ema$")
 _AVERAGE = re.compile(
     r"(^|_)(ema|swa)(_|$)|^(model)?ema|ema(model)?$|average[rd]?_?(model|weights)|(model|weight)s?_?averag", re.I
@@ -54,7 +46,7 @@ _AVERAGE = re.compile(
 _UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_update", "update_average"})
 
 
-class Calls(Execute):
+class Calls(OpaqueCalls):
     """The complete machine."""
 
     def backward(self, tensor: Tensor, span: Span, factor: Coefficient = ONE, name: str = "") -> None:
@@ -197,6 +189,11 @@ class Calls(Execute):
         name = base if site.name == "()" else f"{base}.{site.name}"
         return self.unknown_call(site, name)
 
+    def run_forward(self, site: Site) -> Value | None:
+        """What a forward pass of the site's receiver gives; None when it has no meaning."""
+        meaning = method_meaning("module", "forward")
+        return meaning(self, site) if meaning else None
+
     # --- project functions ---------------------------------------------------------------------
 
     def new_frame(self, func: Function, args: list[Value], kwargs: dict[str, Value]) -> Frame:
@@ -290,251 +287,6 @@ class Calls(Execute):
         if isinstance(home, Lit):
             self.file = home.value
 
-    # --- classes -------------------------------------------------------------------------------
-
-    def instantiate(self, cls: Class, args: list[Value], kwargs: dict[str, Value], node: p.Call, frame: Frame) -> Value:
-        """Create an object of a project class."""
-        if cls.module_like and not self._trains(cls):
-            return self._module_instance(cls, args, kwargs, node)
-        base = self._special_base(cls)
-        if base == "optimizer":
-            modules = frozenset().union(*(self.modules_in(a) for a in [*args, *kwargs.values()]))
-            if not self._member(cls, "step"):
-                return self.make_optimizer(f"#{self.tick()}", modules, known=True)
-            optimizer = self.make_optimizer(f"#{self.tick()}", modules, known=True)
-            optimizer.made = node.span
-            return optimizer
-        if base == "dataset":
-            made = Opaque(f"#{self.tick()}", "loader" if "Loader" in cls.node.name else "")
-            made.length = None
-            return made
-        instance = Instance(cls, f"#{self.tick()}")
-        if cls.module_like:
-            instance.modules = frozenset({self.new_ident()})
-        fields = self._fields(cls)
-        if fields is not None:
-            self._fill(instance, fields, args, kwargs)
-            return instance
-        init = self.class_member(cls, "__init__")
-        if isinstance(init, Function):
-            self.call_function(init, [instance, *args], kwargs, node)
-        else:
-            for name, value in kwargs.items():
-                instance.attrs[name] = value
-        return instance
-
-    def _member(self, cls: Class, name: str) -> bool:
-        return name in cls.members
-
-    def _trains(self, cls: Class) -> bool:
-        """True when a class's methods reach gradient operations, so that its objects must be run."""
-        tags: frozenset[str] = frozenset()
-        seen: set[int] = set()
-        work: list[Class] = [cls]
-        while work:
-            top = work.pop()
-            if id(top) in seen:
-                continue
-            seen.add(id(top))
-            for member in top.members.values():
-                if (
-                    isinstance(member, Function)
-                    and isinstance(member.node, p.FunctionDef)
-                    and member.node.name != "forward"
-                ):
-                    tags |= self.static.tags(member.node)
-            work += [b for b in top.bases if isinstance(b, Class)]
-        return bool(tags & {BACKWARD, STEP})
-
-    def _module_instance(self, cls: Class, args: list[Value], kwargs: dict[str, Value], node: p.Call) -> Module:
-        module = self.make_module(f"#{self.tick()}")
-        module.cls = cls.node
-        module.items["__class__"] = cls
-        module.made = node.span
-        for value in [*args, *kwargs.values()]:
-            if isinstance(value, Module):
-                self.ancestors[value.ident] = self.ancestors[value.ident] | {module.ident}
-                module.modules |= value.modules
-        names = [q.name for q in self._init_params(cls)][1:]
-        for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
-            if isinstance(value, Module):
-                module.attrs.setdefault(name, value)
-        return module
-
-    def _init_params(self, cls: Class) -> tuple[p.Param, ...]:
-        init = self.class_member(cls, "__init__")
-        return init.node.params if isinstance(init, Function) else ()
-
-    def _special_base(self, cls: Class) -> str:
-        for base in cls.bases:
-            name = base.name if isinstance(base, External) else base.node.name if isinstance(base, Class) else ""
-            last = name.split(".")[-1]
-            if last == "Optimizer" or (
-                name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name
-            ):
-                return "optimizer"
-            if last in {"Dataset", "IterableDataset", "DataLoader", "Sampler", "BatchSampler", "TensorDataset"}:
-                return "dataset"
-            if isinstance(base, Class):
-                found = self._special_base(base)
-                if found:
-                    return found
-        return ""
-
-    def _fields(self, cls: Class) -> list[tuple[str, Value | None]] | None:
-        """The fields of a dataclass or named tuple, in order; None for other classes."""
-        decorated = any(terminal(d) in {"dataclass", "define", "frozen", "attrs", "s"} for d in cls.node.decorators)
-        tuple_like = any(
-            isinstance(b, External) and b.name.split(".")[-1] in {"NamedTuple", "BaseModel", "TypedDict"}
-            for b in cls.bases
-        )
-        inherited = [b for b in cls.bases if isinstance(b, Class)]
-        below = [f for b in inherited for f in (self._fields(b) or [])]
-        if not (decorated or tuple_like or below):
-            return None
-        out = list(below)
-        for stmt in cls.node.body:
-            if isinstance(stmt, p.AnnAssign) and isinstance(stmt.target, p.Name):
-                name = stmt.target.id
-                out = [f for f in out if f[0] != name]
-                out.append((name, cls.members.get(name) if stmt.value is not None else None))
-        return out
-
-    def _fill(
-        self, instance: Instance, fields: list[tuple[str, Value | None]], args: list[Value], kwargs: dict[str, Value]
-    ) -> None:
-        given = dict(zip([name for name, _ in fields], args, strict=False)) | kwargs
-        cls = instance.cls.node.name
-        for name, default in fields:
-            if name in given:
-                instance.attrs[name] = given[name]
-            elif isinstance(default, Lit):
-                path = f"{cls}.{name}"
-                instance.attrs[name] = Lit(default.value, frozenset({path}), text=path)
-            elif default is None:
-                instance.attrs[name] = self.make_opaque(f"{cls}.{name}", name)
-            elif isinstance(default, Opaque) and default.path.startswith("field("):
-                instance.attrs[name] = default
-            else:
-                instance.attrs[name] = default
-        init = self.class_member(instance.cls, "__post_init__")
-        if isinstance(init, Function):
-            self.call_function(init, [instance], {}, instance.cls.node)
-
-    # --- calls that cannot be seen into --------------------------------------------------------
-
-    def unknown_call(self, site: Site, name: str) -> Value:
-        """A call without known meaning: what it returns descends from what it was given."""
-        values = site.all_args()
-        tensors = [t for v in values for t in self.tensors_in(v)]
-        if isinstance(site.receiver, Tensor):
-            tensors.append(site.receiver)
-        last = path_terminal(name)
-        self._check_escape(site, last, values, tensors)
-        hidden = self._settings(values)
-        receiver = site.receiver
-        if isinstance(receiver, Module) and any(self.is_data(v) for v in values) and not _BENIGN.search(last):
-            meaning = method_meaning("module", "forward")  # `model.training_step(batch)` and the like
-            result = meaning(self, Site("forward", values, {}, site.node, site.frame, receiver, site.star)) if meaning else None
-            if result is not None:
-                return result
-        fed = [v for v in values if isinstance(v, Module)]
-        if (
-            fed
-            and not isinstance(receiver, Module | Optimizer)
-            and (tensors or any(self.is_data(v) for v in values))
-            and not _BENIGN.search(last)
-        ):
-            meaning = method_meaning("module", "forward")  # a helper that runs the model it is given
-            result = (
-                meaning(self, Site("forward", values, {}, site.node, site.frame, fed[0], site.star))
-                if meaning
-                else None
-            )
-            if result is not None:
-                return result
-        if tensors:
-            live = [t for t in tensors if t.grad]
-            if (
-                len(live) == 1
-                and len(tensors) == 1
-                and any(t.coefficient.value != 1 or t.coefficient.symbols for t in live[0].terms)
-            ):
-                out = live[0].copy()
-                out.hidden |= hidden
-                return out
-            mixed = self.mix(tensors, f"{last}(…)", hidden)
-            if isinstance(receiver, Module):
-                mixed.modules |= receiver.modules
-            return mixed
-        modules = frozenset().union(*(self.modules_in(v) for v in values)) if values else frozenset()
-        data = any(self.is_data(v) for v in values)
-        if isinstance(receiver, Opaque):
-            data = data or receiver.data
-            if not isinstance(receiver, Optimizer):
-                modules |= receiver.modules
-        path = p.text(site.node)
-        if len(path) > 100:
-            path = f"{name}(…)"
-        if (
-            not data
-            and self.loops
-            and not values
-            and not isinstance(receiver, Module | Optimizer)
-            and not last.startswith(("is_", "get_world", "get_rank"))
-        ):
-            loops_data = not isinstance(receiver, Opaque) or receiver.kind == "loader" or bool(_FETCH.search(last))
-            if loops_data and last not in {"time", "perf_counter", "get_last_lr", "now", "is_available"}:
-                return Opaque(path, data=True, born=self.token(), modules=modules)
-        kind = ""
-        if "optim" in last.lower() and modules and "scheduler" not in last.lower():
-            optimizer = self.make_optimizer(f"#{self.tick()}", modules)
-            return optimizer
-        opaque = Opaque(
-            path,
-            kind,
-            data=data,
-            born=max([self.token(), *map(self.born_of, values)]) if data else self.token(),
-            modules=modules,
-        )
-        lazy = next((v for v in values if isinstance(v, Range | Iterable | Iterator | GeneratorCall)), None)
-        if lazy is not None and not data and _WRAPS.search(last):
-            return lazy
-        loader = next((v for v in values if isinstance(v, Opaque) and v.kind == "loader"), None)
-        if loader is not None:
-            opaque.kind, opaque.length = "loader", length_of(self, loader)
-            opaque.modules = frozenset()
-        wrapped = [v for v in values if isinstance(v, Module)]
-        if len(wrapped) == 1 and len(values) <= 3 and not data and last not in {"len", "isinstance", "type", "print"}:
-            if last.lower() in {"ema", "modelema", "ema_model"} or "ema" in last.lower() or "copy" in last.lower():
-                opaque.modules = frozenset()
-        return opaque
-
-    def _settings(self, values: list[Value]) -> frozenset[str]:
-        """Spellings of the settings handed to a call."""
-        out: set[str] = set()
-        for value in values:
-            if isinstance(value, Lit):
-                out |= value.keys
-            elif (
-                isinstance(value, Opaque)
-                and not value.data
-                and not isinstance(value, Module | Optimizer)
-                and not value.kind
-            ):
-                out.add(value.path)
-        return frozenset(out)
-
-    def _check_escape(self, site: Site, last: str, values: list[Value], tensors: list[Tensor]) -> None:
-        optimizer = next((v for v in values if isinstance(v, Optimizer)), None)
-        if optimizer is not None and _STEPS.match(last) and not any(t.grad for t in tensors):
-            self.step(optimizer, site.span)  # xm.optimizer_step(optimizer), trainer.optimize(opt)
-            return
-        if optimizer is None or _BENIGN.search(last):
-            return
-        if any(t.grad for t in tensors) or any(isinstance(v, Function) for v in values):
-            self.escape(site.span, f"the optimizer goes into `{last}`, which galint cannot see into")
-
     # --- with ----------------------------------------------------------------------------------
 
     def enter_context(self, value: Value, item: p.WithItem, frame: Frame) -> Context | None:
@@ -606,6 +358,3 @@ def _as_call(node: Any, func: Function | None) -> p.Call:
     if isinstance(node, p.Call):
         return node
     return p.Call(node.span, p.Name(node.span, func.name if func else "call"), ())
-
-
-_ = GRADIENT

@@ -1,0 +1,148 @@
+"""Calls that cannot be seen into: what they return descends from what they were given, and what escapes."""
+
+from __future__ import annotations
+
+import re
+
+from galint import program as p
+from galint.run.classes import Classes
+from galint.run.iterate import length_of
+from galint.run.site import Site
+from galint.run.static import path_terminal
+from galint.run.values import (
+    Function,
+    GeneratorCall,
+    Iterable,
+    Iterator,
+    Lit,
+    Module,
+    Opaque,
+    Optimizer,
+    Range,
+    Tensor,
+    Value,
+)
+
+_WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
+_STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|take_step|apply_gradients)$")
+_FETCH = re.compile(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
+_BENIGN = re.compile(
+    r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I
+)
+
+
+class OpaqueCalls(Classes):
+    """Calls without known meaning."""
+
+    # The layer above, which knows what calls mean, fills this in.
+    def run_forward(self, site: Site) -> Value | None:
+        """What a forward pass of the site's receiver gives; None when it has no meaning."""
+        raise NotImplementedError
+
+    def unknown_call(self, site: Site, name: str) -> Value:
+        """A call without known meaning: what it returns descends from what it was given."""
+        values = site.all_args()
+        tensors = [t for v in values for t in self.tensors_in(v)]
+        if isinstance(site.receiver, Tensor):
+            tensors.append(site.receiver)
+        last = path_terminal(name)
+        self._check_escape(site, last, values, tensors)
+        hidden = self._settings(values)
+        receiver = site.receiver
+        if isinstance(receiver, Module) and any(self.is_data(v) for v in values) and not _BENIGN.search(last):
+            # `model.training_step(batch)` and the like
+            result = self.run_forward(Site("forward", values, {}, site.node, site.frame, receiver, site.star))
+            if result is not None:
+                return result
+        fed = [v for v in values if isinstance(v, Module)]
+        if (
+            fed
+            and not isinstance(receiver, Module | Optimizer)
+            and (tensors or any(self.is_data(v) for v in values))
+            and not _BENIGN.search(last)
+        ):
+            # a helper that runs the model it is given
+            result = self.run_forward(Site("forward", values, {}, site.node, site.frame, fed[0], site.star))
+            if result is not None:
+                return result
+        if tensors:
+            live = [t for t in tensors if t.grad]
+            if (
+                len(live) == 1
+                and len(tensors) == 1
+                and any(t.coefficient.value != 1 or t.coefficient.symbols for t in live[0].terms)
+            ):
+                out = live[0].copy()
+                out.hidden |= hidden
+                return out
+            mixed = self.mix(tensors, f"{last}(…)", hidden)
+            if isinstance(receiver, Module):
+                mixed.modules |= receiver.modules
+            return mixed
+        modules = frozenset().union(*(self.modules_in(v) for v in values)) if values else frozenset()
+        data = any(self.is_data(v) for v in values)
+        if isinstance(receiver, Opaque):
+            data = data or receiver.data
+            if not isinstance(receiver, Optimizer):
+                modules |= receiver.modules
+        path = p.text(site.node)
+        if len(path) > 100:
+            path = f"{name}(…)"
+        if (
+            not data
+            and self.loops
+            and not values
+            and not isinstance(receiver, Module | Optimizer)
+            and not last.startswith(("is_", "get_world", "get_rank"))
+        ):
+            loops_data = not isinstance(receiver, Opaque) or receiver.kind == "loader" or bool(_FETCH.search(last))
+            if loops_data and last not in {"time", "perf_counter", "get_last_lr", "now", "is_available"}:
+                return Opaque(path, data=True, born=self.token(), modules=modules)
+        kind = ""
+        if "optim" in last.lower() and modules and "scheduler" not in last.lower():
+            optimizer = self.make_optimizer(f"#{self.tick()}", modules)
+            return optimizer
+        opaque = Opaque(
+            path,
+            kind,
+            data=data,
+            born=max([self.token(), *map(self.born_of, values)]) if data else self.token(),
+            modules=modules,
+        )
+        lazy = next((v for v in values if isinstance(v, Range | Iterable | Iterator | GeneratorCall)), None)
+        if lazy is not None and not data and _WRAPS.search(last):
+            return lazy
+        loader = next((v for v in values if isinstance(v, Opaque) and v.kind == "loader"), None)
+        if loader is not None:
+            opaque.kind, opaque.length = "loader", length_of(self, loader)
+            opaque.modules = frozenset()
+        wrapped = [v for v in values if isinstance(v, Module)]
+        if len(wrapped) == 1 and len(values) <= 3 and not data and last not in {"len", "isinstance", "type", "print"}:
+            if last.lower() in {"ema", "modelema", "ema_model"} or "ema" in last.lower() or "copy" in last.lower():
+                opaque.modules = frozenset()
+        return opaque
+
+    def _settings(self, values: list[Value]) -> frozenset[str]:
+        """Spellings of the settings handed to a call."""
+        out: set[str] = set()
+        for value in values:
+            if isinstance(value, Lit):
+                out |= value.keys
+            elif (
+                isinstance(value, Opaque)
+                and not value.data
+                and not isinstance(value, Module | Optimizer)
+                and not value.kind
+            ):
+                out.add(value.path)
+        return frozenset(out)
+
+    def _check_escape(self, site: Site, last: str, values: list[Value], tensors: list[Tensor]) -> None:
+        optimizer = next((v for v in values if isinstance(v, Optimizer)), None)
+        if optimizer is not None and _STEPS.match(last) and not any(t.grad for t in tensors):
+            self.step(optimizer, site.span)  # xm.optimizer_step(optimizer), trainer.optimize(opt)
+            return
+        if optimizer is None or _BENIGN.search(last):
+            return
+        if any(t.grad for t in tensors) or any(isinstance(v, Function) for v in values):
+            self.escape(site.span, f"the optimizer goes into `{last}`, which galint cannot see into")
