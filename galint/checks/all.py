@@ -1,44 +1,17 @@
-"""The checks in the order of their codes; a new rule adds its module here and its line to the registry."""
+"""The checks in the order of their codes: each rule of the registry has the module of its name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import NamedTuple
 
-from galint.checks import (
-    accumulate_misused,
-    backward_outside_window,
-    batch_coupled_loss,
-    batchnorm_small_micro_batch,
-    clip_in_window,
-    clip_scaled_gradients,
-    ddp_without_no_sync,
-    dead_loss_scaling,
-    double_scaled_loss,
-    dropped_tail_window,
-    early_unscale,
-    gradients_never_zeroed,
-    graph_kept_in_window,
-    leaked_tail_window,
-    mean_of_token_means,
-    no_sync_without_forward,
-    partly_scaled_loss,
-    scaler_update_in_window,
-    scheduler_horizon,
-    scheduler_per_micro_batch,
-    skipped_micro_batch,
-    stale_gradients,
-    step_cadence,
-    step_in_backward_hook,
-    tail_window_scale,
-    unscaled_loss,
-    unsynchronised_step,
-    unsynchronised_tail,
-    update_side_effect_in_window,
-    zero_grad_in_window,
-)
 from galint.checks.finding import Finding
 from galint.checks.view import View
+from galint.registry import RULES
+
+_SECOND = {"GA603": ("unsynchronised_tail",)}
+"""Rules that ask a second witness have a second module."""
 
 
 class Check(NamedTuple):
@@ -49,38 +22,15 @@ class Check(NamedTuple):
     run: Callable[[View], Iterator[Finding]]
 
 
+def _check(code: str, module: str) -> Check:
+    room = import_module(f"galint.checks.{module}")
+    assert code == room.CODE, f"galint/checks/{module}.py says {room.CODE}, the registry {code}"
+    return Check(room.CODE, room.WITNESS, room.check)
+
+
 CHECKS: tuple[Check, ...] = tuple(
-    Check(room.CODE, room.WITNESS, room.check)
-    for room in (
-        zero_grad_in_window,
-        gradients_never_zeroed,
-        backward_outside_window,
-        skipped_micro_batch,
-        step_in_backward_hook,
-        graph_kept_in_window,
-        stale_gradients,
-        unscaled_loss,
-        double_scaled_loss,
-        dead_loss_scaling,
-        partly_scaled_loss,
-        tail_window_scale,
-        mean_of_token_means,
-        early_unscale,
-        clip_scaled_gradients,
-        clip_in_window,
-        scaler_update_in_window,
-        step_cadence,
-        leaked_tail_window,
-        dropped_tail_window,
-        scheduler_per_micro_batch,
-        update_side_effect_in_window,
-        scheduler_horizon,
-        batchnorm_small_micro_batch,
-        batch_coupled_loss,
-        ddp_without_no_sync,
-        no_sync_without_forward,
-        unsynchronised_step,
-        unsynchronised_tail,
-        accumulate_misused,
-    )
+    _check(rule.code, module)
+    for rule in RULES
+    if rule.code >= "GA1"
+    for module in (rule.name.replace("-", "_"), *_SECOND.get(rule.code, ()))
 )

@@ -58,6 +58,8 @@ _GENERIC_METHODS = frozenset(
     ]
 )
 _FOREIGN = 10_000_000
+_NAMESAKES = 64
+"""Functions of one name that a call is followed into."""
 _TORCH_KINDS = frozenset({"module", "optimizer", "scheduler", "scaler", "loader", "criterion"})
 _NOT_STEPPERS = re.compile(r"sched|^prof|profiler|^env|envs$|progress|pbar|timer|warmup|meter|logger", re.I)
 _NAMED_SCALERS = re.compile(r"scaler|loss_scal|grad_scal", re.I)
@@ -398,7 +400,7 @@ class Static:
                 found += [f for f in cls.body if isinstance(f, p.FunctionDef) and f.name == "__init__"]
         if name in {"__call__"}:
             found += [f for f in self.functions.get("__call__", ())]
-        self._callees[call] = tuple(found)
+        self._callees[call] = tuple(found[:_NAMESAKES])
         return self._callees[call]
 
     @staticmethod

@@ -21,6 +21,8 @@ MAX_PATTERN = 8
 MAX_ELIFS = 2_000
 MAX_STRINGS = 2_000
 """Adjacent string literals."""
+MAX_LINES = 200_000
+"""Lines, empty ones too: libcst makes a node of each."""
 MAX_MARKS = 150_000
 """Operators, brackets and separators of a file: some five seconds of parsing."""
 
@@ -42,6 +44,8 @@ def guard(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ParseError("source code cannot contain surrogates", *row_column(text, error.start)) from None
+    if text.count("\n") + text.count("\r") > MAX_LINES:
+        raise TooComplex("the file is too large", 1, 1)
     found = _scan(text, 0)
     if found is not None:
         raise TooComplex(found[0], *row_column(text, found[1]))
