@@ -19,7 +19,7 @@ def check(view: View) -> Iterator[Finding]:
     for ledger in view.ledgers:
         steps = view.steps(ledger)
         stale = [s for s in steps if s.carried]
-        if len(stale) < 2 or not view.accumulates(ledger):
+        if not stale or len(stale) < len(steps) - 1 or not view.accumulates(ledger):
             continue
         optimizer = view.run.optimizers.get(ledger.name)
         others = [o for o in view.ledgers if o is not ledger]
