@@ -22,6 +22,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("run",),
     ("semantics",),
     ("run.calls",),
+    ("run.entries",),
+    ("run.entry_calls",),
     ("run.project", "run.explore"),
     ("checks",),
     ("explain",),

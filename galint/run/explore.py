@@ -1,45 +1,23 @@
-"""Which runs a file needs: its entry points, the witnesses for N and loader lengths, the configurations."""
+"""Which runs a file needs: the witnesses for N and loader lengths, the configurations, conditions that change."""
 
 from __future__ import annotations
 
-import contextlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from galint import program as p
-from galint.run.calls import Calls
+from galint.run.entries import Entry
+from galint.run.entry_calls import EntryCalls
 from galint.run.facts import RunResult
-from galint.run.frame import Frame, LoopFrame, RunOver, UserRaise
-from galint.run.machine import FOREIGN
+from galint.run.frame import Frame, RunOver, UserRaise
 from galint.run.scenario import Choice, Scenario
-from galint.run.static import BACKWARD, STEP, Static, terminal
-from galint.run.values import Class, Function, Lit, Opaque, Value
+from galint.run.static import BACKWARD, Static
 
 _RUN_FUEL = 60_000
 _FILE_FUEL = 400_000
 _FLIPS = 10
 _RARES = 3
-_BATCH = re.compile(
-    r"batch|data|input|sample|image|img|label|target|x$|y$|ids|text|prompt|chosen|rejected|loss|instruction|output",
-    re.I,
-)
-
-
-@dataclass(slots=True)
-class Entry:
-    """Where a run starts: the module itself, a function, or a method."""
-
-    function: p.FunctionDef | None
-    owner: p.ClassDef | None = None
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        if self.function is None:
-            return "the module"
-        return f"{self.owner.name}.{self.function.name}" if self.owner else self.function.name
 
 
 @dataclass(slots=True)
@@ -70,15 +48,8 @@ class Exploration:
     spent: int = 0
 
 
-class Explorer:
+class Explorer(EntryCalls):
     """Runs a program's entries under several scenarios within a budget."""
-
-    def __init__(self, program: p.Program, static: Static, machine: type[Calls] = Calls, **options: Any) -> None:
-        self.program = program
-        self.static = static
-        self.machine = machine
-        self.options = options
-        self.spent = 0
 
     def explore(self) -> Exploration:
         """Run every entry that reaches a backward."""
@@ -104,75 +75,7 @@ class Explorer:
         out.spent = self.spent
         return out
 
-    def _own(self, func: p.FunctionDef) -> frozenset[str]:
-        out: frozenset[str] = frozenset()
-        for stmt in func.body:
-            if not isinstance(stmt, p.FunctionDef | p.ClassDef):
-                out |= self.static._own_tags(stmt)[0]
-        return out
-
-    def _entries(self) -> list[Entry]:
-        """The module first, then roots that reach backward and step, then whatever holds a backward."""
-        entries = [Entry(None)]
-        trainers: list[p.FunctionDef] = []
-        for group in self.static.functions.values():
-            for func in group:
-                if BACKWARD in self.static.tags(func) and func.span.row < FOREIGN:
-                    trainers.append(func)
-        called: dict[p.FunctionDef, int] = {}
-        for func in trainers:
-            for call in self.static.calls_in(func):
-                for callee in self.static.callees(call):
-                    if callee is not func:
-                        called[callee] = called.get(callee, 0) + 1
-
-        nested = self._nested()
-
-        def rank(func: p.FunctionDef) -> tuple[int, int, int]:
-            tags = self.static.tags(func)
-            full = {BACKWARD, STEP} <= tags
-            return (0 if full and func not in called else 1 if full else 2, func in nested, func.span.row)
-
-        for func in sorted(trainers, key=rank):
-            owner = self.static.method_of.get(func)
-            if func in nested or (owner is None and func.name in {"closure"}):
-                continue
-            entries.append(Entry(func, owner))
-        factories = {self._holder(func) for func in trainers if func in nested}
-        entries += [
-            Entry(func, self.static.method_of.get(func))
-            for func in factories
-            if func is not None and func not in trainers
-        ]
-        return entries
-
-    def _holder(self, inner: p.FunctionDef) -> p.FunctionDef | None:
-        """The outermost function that defines `inner`."""
-        for stmt in self.program.body:
-            tops = (
-                [stmt] if isinstance(stmt, p.FunctionDef) else list(stmt.body) if isinstance(stmt, p.ClassDef) else []
-            )
-            for top in tops:
-                if (
-                    isinstance(top, p.FunctionDef)
-                    and top is not inner
-                    and any(n is inner for n in self.static.walk(top))
-                ):
-                    return top
-        return None
-
-    def _nested(self) -> set[p.FunctionDef]:
-        """Functions defined inside other functions: they run only through those."""
-        out: set[p.FunctionDef] = set()
-        for group in self.static.functions.values():
-            for func in group:
-                for stmt in func.body:
-                    for node in self.static.walk(stmt):
-                        if isinstance(node, p.FunctionDef):
-                            out.add(node)
-        return out
-
-    # --- one entry -----------------------------------------------------------------------------
+    # --- the runs of one entry -----------------------------------------------------------------
 
     def _run_entry(self, entry: Entry) -> EntryRuns | None:
         scenario = Scenario()
@@ -201,7 +104,10 @@ class Explorer:
         other_tail = self.run(entry, smaller.variant(length=2 * m + max(1, m // 2)))
         runs = EntryRuns(entry, base, tail, other, other_tail)
         if beyond:
-            runs.beyond = (self.run(entry, scenario.variant(length=beyond)), self.run(entry, smaller.variant(length=beyond)))
+            runs.beyond = (
+                self.run(entry, scenario.variant(length=beyond)),
+                self.run(entry, smaller.variant(length=beyond)),
+            )
         runs.third = lambda: self._third(entry, base, scenario)
         if any(ledger.steps for ledger in base.ledgers.values()) or base.backwards:
             self._flip(entry, runs, scenario)
@@ -353,225 +259,12 @@ class Explorer:
         machine.result.facts["ancestors"] = machine.ancestors
         return machine.result
 
-    def _call_entry(self, machine: Calls, entry: Entry, frame: Frame) -> None:
-        """Define the module's names, then call the entry with unknown arguments (twice if it is one epoch)."""
-        self._definitions(machine, frame)
-        func = entry.function
-        assert func is not None
-        site = p.Call(func.span, p.Name(func.span, func.name), ())
-        args: list[Value] = []
-        target: Value | None = None
-        if entry.owner is not None:
-            owner = frame.vars.get(entry.owner.name)
-            if not isinstance(owner, Class):
-                machine.run_class(entry.owner, frame)
-                owner = frame.vars.get(entry.owner.name)
-            if isinstance(owner, Class):
-                instance = self._instance(machine, owner, site, frame)
-                found = machine.class_member(owner, func.name)
-                target = (
-                    found if isinstance(found, Function) and found.node is func else machine.make_function(func, frame)
-                )
-                args = [instance]
-        else:
-            target = frame.vars.get(func.name)
-            if not isinstance(target, Function) or target.node is not func:
-                target = machine.make_function(func, frame)
-        if not isinstance(target, Function):
-            return
-        if entry.owner is not None and target.owner is None:
-            holder = frame.vars.get(entry.owner.name)
-            target.owner = holder if isinstance(holder, Class) else None
-        fixed = list(args)
-        given = [q for q in func.params if q.kind == "arg"][len(args) :]
-        for param in given:
-            default = target.defaults.get(param.name)
-            if default is None:
-                args.append(self._param(machine, param))
-            elif isinstance(default, Lit) and default.is_number and not isinstance(default.value, bool):
-                args.append(machine.soft(Lit(default.value, frozenset({param.name}), text=param.name)))
-            else:
-                args.append(self._param(machine, param))
-        kwargs: dict[str, Value] = {}
-        for param in func.params:
-            if param.kind == "kwonly":
-                default = target.defaults.get(param.name)
-                if isinstance(default, Lit) and default.is_number and not isinstance(default.value, bool):
-                    kwargs[param.name] = machine.soft(Lit(default.value, frozenset({param.name}), text=param.name))
-                else:
-                    kwargs[param.name] = self._param(machine, param)
-        flat = self._once_is_an_epoch(func)
-        if self._once_is_a_batch(func):
-            self._call_per_batch(machine, target, fixed, kwargs, site, frame)
-            return
-        result = machine.call_value(target, args, kwargs, site, frame)
-        self._drain(machine, result, site)
-        if (
-            isinstance(result, Function)
-            and isinstance(result.node, p.FunctionDef)
-            and BACKWARD in self.static.tags(result.node)
-        ):
-            self._call_per_batch(machine, result, [], {}, site, frame)
-            return
-        if flat and machine.result.backwards and not machine.result.facts.get("manual_grad"):
-            machine.result.facts["called_twice"] = True
-            result = machine.call_value(target, args, kwargs, site, frame)
-            self._drain(machine, result, site)
-
-    def _once_is_a_batch(self, func: p.FunctionDef) -> bool:
-        """True when one call handles one micro-batch: backward and a step, and no loop around the backward."""
-        if not {BACKWARD, STEP} <= self.static.tags(func):
-            return False
-        seen: set[p.FunctionDef] = set()
-        work = [func]
-        while work:
-            top = work.pop()
-            if top in seen:
-                continue
-            seen.add(top)
-            for stmt in top.body:
-                for node in self.static.walk(stmt):
-                    if isinstance(node, p.For | p.While) and BACKWARD in self.static.body_tags(node.body):
-                        return False
-            work += [
-                c
-                for call in self.static.calls_in(top)
-                for c in self.static.callees(call)
-                if BACKWARD in self.static.tags(c)
-            ]
-        return True
-
-    def _call_per_batch(
-        self, machine: Calls, target: Function, args: list[Value], kwargs: dict[str, Value], site: p.Call, frame: Frame
-    ) -> None:
-        """Call a per-micro-batch function as the loop in another file would."""
-        node = target.node
-        loop = LoopFrame(node, node.span, 1_000_000, -1, machine.new_token(), role="length")
-        machine.loops.append(loop)
-        params = [q for q in node.params if q.kind == "arg"][len(args) :]
-        try:
-            for index in range(machine.scenario.length):
-                loop.iteration, loop.token = index, machine.new_token()
-                loop.residual.clear()
-                given = [*args]
-                for param in params:
-                    if machine.result.roles.get(param.name) == "counter":
-                        number = int(machine.result.known.get(param.name, 0)) + index
-                        given.append(Lit(number, frozenset({f"{param.name}@start"})))
-                    elif target.defaults.get(param.name) is None:
-                        given.append(self._param(machine, param))
-                    else:
-                        break
-                fresh = [
-                    Opaque(v.path, data=True, born=loop.token)
-                    if type(v) is Opaque and not v.kind and _BATCH.search(v.path)
-                    else v
-                    for v in given
-                ]
-                result = machine.call_value(target, fresh, kwargs, site, frame)
-                self._drain(machine, result, site)
-        finally:
-            machine.loops.pop()
-
-    def _drain(self, machine: Calls, result: Value, site: p.Call) -> None:
-        from galint.run.values import GeneratorCall
-
-        if isinstance(result, GeneratorCall):
-            machine.iterate(result, lambda v: None, site, "data")
-
-    def _param(self, machine: Calls, param: p.Param) -> Value:
-        """An unknown argument, of the kind its annotation, use or name suggests."""
-        hint = terminal(param.annotation) if param.annotation is not None else ""
-        kind = {
-            "Accelerator": "accelerator",
-            "Fabric": "fabric",
-            "GradScaler": "scaler",
-            "Optimizer": "optimizer",
-            "Module": "module",
-            "DataLoader": "loader",
-            "DistributedDataParallel": "module",
-        }.get(hint, "")
-        if hint in {"int", "float", "str", "bool"}:
-            return Opaque(param.name)
-        if self.static.kind_of(param.name) == "engine":
-            kind = "engine"
-        return machine.make_opaque(param.name, param.name, kind=kind)
-
-    def _instance(self, machine: Calls, owner: Class, site: p.Call, frame: Frame) -> Value:
-        """An object of the class, its `__init__` run with unknown arguments."""
-        from galint.run.values import Instance
-
-        init = machine.class_member(owner, "__init__")
-        instance = Instance(owner, "self")
-        if owner.module_like:
-            instance.modules = frozenset({machine.new_ident()})
-        fields = machine._fields(owner)
-        if fields is not None:
-            machine._fill(instance, fields, [], {})
-        elif isinstance(init, Function) and isinstance(init.node, p.FunctionDef):
-            args: list[Value] = [instance]
-            for param in [q for q in init.node.params if q.kind == "arg"][1:]:
-                default = init.defaults.get(param.name)
-                if isinstance(default, Lit) and default.is_number and not isinstance(default.value, bool):
-                    args.append(machine.soft(Lit(default.value, frozenset({param.name}), text=param.name)))
-                else:
-                    args.append(self._param(machine, param))
-            with contextlib.suppress(UserRaise):
-                machine.call_function(init, args, {}, site)
-        return instance
-
-    def _once_is_an_epoch(self, func: p.FunctionDef) -> bool:
-        """True when one call runs one pass over the data: a flat loop and no loop around it."""
-        loops = [n for s in func.body for n in self.static.walk(s) if isinstance(n, p.For | p.While)]
-        trains = [n for n in loops if {BACKWARD, STEP} <= self.static.body_tags(n.body)]
-        if len(trains) > 1:
-            return False
-        if not trains:
-            return not any(BACKWARD in self.static.body_tags(n.body) for n in loops)
-        inner = [n for s in trains[0].body for n in self.static.walk(s) if isinstance(n, p.For | p.While)]
-        return (
-            isinstance(trains[0], p.For)
-            and not any(BACKWARD in self.static.body_tags(n.body) for n in inner)
-            and not any(
-                BACKWARD in self.static.tags(callee) and _has_training_loop(self.static, callee)
-                for s in trains[0].body
-                for call in self.static.calls_in(s)
-                for callee in self.static.callees(call)
-            )
-        )
-
-    def _definitions(self, machine: Calls, frame: Frame) -> None:
-        """Run the module's imports, definitions and plain assignments."""
-        for stmt in self.program.body:
-            if isinstance(stmt, p.FunctionDef | p.ClassDef | p.Import | p.ImportFrom | p.Assign | p.AnnAssign):
-                if self.static.tags(stmt) & {BACKWARD, STEP} and isinstance(stmt, p.Assign | p.AnnAssign):
-                    continue
-                machine.run_body((stmt,), frame)
-            elif isinstance(stmt, p.Try | p.If) and not self.static.tags(stmt) & {BACKWARD, STEP}:
-                if isinstance(stmt, p.If) and "__name__" in p.text(stmt.test):
-                    continue
-                machine.run_body((stmt,), frame)
-            elif (
-                isinstance(stmt, p.ExprStmt)
-                and isinstance(stmt.value, p.Call)
-                and terminal(stmt.value.func) == "add_argument"
-            ):
-                machine.run_body((stmt,), frame)
-
 
 def _moduli(run: RunResult) -> list[tuple[tuple[tuple[str, int], ...], frozenset[str]]]:
     """The numbers in the guards of steps, taken or not, with the settings behind them."""
     out = [(g.moduli, g.keys) for ledger in run.ledgers.values() for s in ledger.steps[:6] for g in s.guards]
     out += [(e.data["moduli"], e.data["keys"]) for e in run.events if e.kind == "guard"]
     return out
-
-
-def _has_training_loop(static: Static, func: p.FunctionDef) -> bool:
-    return any(
-        isinstance(n, p.For | p.While) and BACKWARD in static.body_tags(n.body)
-        for s in func.body
-        for n in static.walk(s)
-    )
 
 
 def _multiple(n: int) -> int:

@@ -1,0 +1,105 @@
+"""Where runs of a file start: the module, roots that reach backward and step, whatever else holds a backward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from galint import program as p
+from galint.run.calls import Calls
+from galint.run.machine import FOREIGN
+from galint.run.static import BACKWARD, STEP, Static
+
+
+@dataclass(slots=True)
+class Entry:
+    """Where a run starts: the module itself, a function, or a method."""
+
+    function: p.FunctionDef | None
+    owner: p.ClassDef | None = None
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        if self.function is None:
+            return "the module"
+        return f"{self.owner.name}.{self.function.name}" if self.owner else self.function.name
+
+
+class Entries:
+    """The entry points of one program."""
+
+    def __init__(self, program: p.Program, static: Static, machine: type[Calls] = Calls, **options: Any) -> None:
+        self.program = program
+        self.static = static
+        self.machine = machine
+        self.options = options
+        self.spent = 0
+
+    def _own(self, func: p.FunctionDef) -> frozenset[str]:
+        out: frozenset[str] = frozenset()
+        for stmt in func.body:
+            if not isinstance(stmt, p.FunctionDef | p.ClassDef):
+                out |= self.static._own_tags(stmt)[0]
+        return out
+
+    def _entries(self) -> list[Entry]:
+        """The module first, then roots that reach backward and step, then whatever holds a backward."""
+        entries = [Entry(None)]
+        trainers: list[p.FunctionDef] = []
+        for group in self.static.functions.values():
+            for func in group:
+                if BACKWARD in self.static.tags(func) and func.span.row < FOREIGN:
+                    trainers.append(func)
+        called: dict[p.FunctionDef, int] = {}
+        for func in trainers:
+            for call in self.static.calls_in(func):
+                for callee in self.static.callees(call):
+                    if callee is not func:
+                        called[callee] = called.get(callee, 0) + 1
+
+        nested = self._nested()
+
+        def rank(func: p.FunctionDef) -> tuple[int, int, int]:
+            tags = self.static.tags(func)
+            full = {BACKWARD, STEP} <= tags
+            return (0 if full and func not in called else 1 if full else 2, func in nested, func.span.row)
+
+        for func in sorted(trainers, key=rank):
+            owner = self.static.method_of.get(func)
+            if func in nested or (owner is None and func.name in {"closure"}):
+                continue
+            entries.append(Entry(func, owner))
+        factories = {self._holder(func) for func in trainers if func in nested}
+        entries += [
+            Entry(func, self.static.method_of.get(func))
+            for func in factories
+            if func is not None and func not in trainers
+        ]
+        return entries
+
+    def _holder(self, inner: p.FunctionDef) -> p.FunctionDef | None:
+        """The outermost function that defines `inner`."""
+        for stmt in self.program.body:
+            tops = (
+                [stmt] if isinstance(stmt, p.FunctionDef) else list(stmt.body) if isinstance(stmt, p.ClassDef) else []
+            )
+            for top in tops:
+                if (
+                    isinstance(top, p.FunctionDef)
+                    and top is not inner
+                    and any(n is inner for n in self.static.walk(top))
+                ):
+                    return top
+        return None
+
+    def _nested(self) -> set[p.FunctionDef]:
+        """Functions defined inside other functions: they run only through those."""
+        out: set[p.FunctionDef] = set()
+        for group in self.static.functions.values():
+            for func in group:
+                for stmt in func.body:
+                    for node in self.static.walk(stmt):
+                        if isinstance(node, p.FunctionDef):
+                            out.add(node)
+        return out

@@ -1,0 +1,231 @@
+"""Calling an entry with unknown arguments: once, per epoch or per micro-batch, as the code in another file would."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+from galint import program as p
+from galint.run.calls import Calls
+from galint.run.entries import Entries, Entry
+from galint.run.frame import Frame, LoopFrame, UserRaise
+from galint.run.static import BACKWARD, STEP, Static, terminal
+from galint.run.values import Class, Function, GeneratorCall, Instance, Lit, Opaque, Value
+
+_BATCH = re.compile(
+    r"batch|data|input|sample|image|img|label|target|x$|y$|ids|text|prompt|chosen|rejected|loss|instruction|output",
+    re.I,
+)
+
+
+class EntryCalls(Entries):
+    """How an entry is called."""
+
+    def _call_entry(self, machine: Calls, entry: Entry, frame: Frame) -> None:
+        """Define the module's names, then call the entry with unknown arguments (twice if it is one epoch)."""
+        self._definitions(machine, frame)
+        func = entry.function
+        assert func is not None
+        site = p.Call(func.span, p.Name(func.span, func.name), ())
+        args: list[Value] = []
+        target: Value | None = None
+        if entry.owner is not None:
+            owner = frame.vars.get(entry.owner.name)
+            if not isinstance(owner, Class):
+                machine.run_class(entry.owner, frame)
+                owner = frame.vars.get(entry.owner.name)
+            if isinstance(owner, Class):
+                instance = self._instance(machine, owner, site, frame)
+                found = machine.class_member(owner, func.name)
+                target = (
+                    found if isinstance(found, Function) and found.node is func else machine.make_function(func, frame)
+                )
+                args = [instance]
+        else:
+            target = frame.vars.get(func.name)
+            if not isinstance(target, Function) or target.node is not func:
+                target = machine.make_function(func, frame)
+        if not isinstance(target, Function):
+            return
+        if entry.owner is not None and target.owner is None:
+            holder = frame.vars.get(entry.owner.name)
+            target.owner = holder if isinstance(holder, Class) else None
+        fixed = list(args)
+        given = [q for q in func.params if q.kind == "arg"][len(args) :]
+        for param in given:
+            default = target.defaults.get(param.name)
+            if default is None:
+                args.append(self._param(machine, param))
+            elif isinstance(default, Lit) and default.is_number and not isinstance(default.value, bool):
+                args.append(machine.soft(Lit(default.value, frozenset({param.name}), text=param.name)))
+            else:
+                args.append(self._param(machine, param))
+        kwargs: dict[str, Value] = {}
+        for param in func.params:
+            if param.kind == "kwonly":
+                default = target.defaults.get(param.name)
+                if isinstance(default, Lit) and default.is_number and not isinstance(default.value, bool):
+                    kwargs[param.name] = machine.soft(Lit(default.value, frozenset({param.name}), text=param.name))
+                else:
+                    kwargs[param.name] = self._param(machine, param)
+        flat = self._once_is_an_epoch(func)
+        if self._once_is_a_batch(func):
+            self._call_per_batch(machine, target, fixed, kwargs, site, frame)
+            return
+        result = machine.call_value(target, args, kwargs, site, frame)
+        self._drain(machine, result, site)
+        if (
+            isinstance(result, Function)
+            and isinstance(result.node, p.FunctionDef)
+            and BACKWARD in self.static.tags(result.node)
+        ):
+            self._call_per_batch(machine, result, [], {}, site, frame)
+            return
+        if flat and machine.result.backwards and not machine.result.facts.get("manual_grad"):
+            machine.result.facts["called_twice"] = True
+            result = machine.call_value(target, args, kwargs, site, frame)
+            self._drain(machine, result, site)
+
+    def _once_is_a_batch(self, func: p.FunctionDef) -> bool:
+        """True when one call handles one micro-batch: backward and a step, and no loop around the backward."""
+        if not {BACKWARD, STEP} <= self.static.tags(func):
+            return False
+        seen: set[p.FunctionDef] = set()
+        work = [func]
+        while work:
+            top = work.pop()
+            if top in seen:
+                continue
+            seen.add(top)
+            for stmt in top.body:
+                for node in self.static.walk(stmt):
+                    if isinstance(node, p.For | p.While) and BACKWARD in self.static.body_tags(node.body):
+                        return False
+            work += [
+                c
+                for call in self.static.calls_in(top)
+                for c in self.static.callees(call)
+                if BACKWARD in self.static.tags(c)
+            ]
+        return True
+
+    def _call_per_batch(
+        self, machine: Calls, target: Function, args: list[Value], kwargs: dict[str, Value], site: p.Call, frame: Frame
+    ) -> None:
+        """Call a per-micro-batch function as the loop in another file would."""
+        node = target.node
+        loop = LoopFrame(node, node.span, 1_000_000, -1, machine.new_token(), role="length")
+        machine.loops.append(loop)
+        params = [q for q in node.params if q.kind == "arg"][len(args) :]
+        try:
+            for index in range(machine.scenario.length):
+                loop.iteration, loop.token = index, machine.new_token()
+                loop.residual.clear()
+                given = [*args]
+                for param in params:
+                    if machine.result.roles.get(param.name) == "counter":
+                        number = int(machine.result.known.get(param.name, 0)) + index
+                        given.append(Lit(number, frozenset({f"{param.name}@start"})))
+                    elif target.defaults.get(param.name) is None:
+                        given.append(self._param(machine, param))
+                    else:
+                        break
+                fresh = [
+                    Opaque(v.path, data=True, born=loop.token)
+                    if type(v) is Opaque and not v.kind and _BATCH.search(v.path)
+                    else v
+                    for v in given
+                ]
+                result = machine.call_value(target, fresh, kwargs, site, frame)
+                self._drain(machine, result, site)
+        finally:
+            machine.loops.pop()
+
+    def _drain(self, machine: Calls, result: Value, site: p.Call) -> None:
+        if isinstance(result, GeneratorCall):
+            machine.iterate(result, lambda v: None, site, "data")
+
+    def _param(self, machine: Calls, param: p.Param) -> Value:
+        """An unknown argument, of the kind its annotation, use or name suggests."""
+        hint = terminal(param.annotation) if param.annotation is not None else ""
+        kind = {
+            "Accelerator": "accelerator",
+            "Fabric": "fabric",
+            "GradScaler": "scaler",
+            "Optimizer": "optimizer",
+            "Module": "module",
+            "DataLoader": "loader",
+            "DistributedDataParallel": "module",
+        }.get(hint, "")
+        if hint in {"int", "float", "str", "bool"}:
+            return Opaque(param.name)
+        if self.static.kind_of(param.name) == "engine":
+            kind = "engine"
+        return machine.make_opaque(param.name, param.name, kind=kind)
+
+    def _instance(self, machine: Calls, owner: Class, site: p.Call, frame: Frame) -> Value:
+        """An object of the class, its `__init__` run with unknown arguments."""
+        init = machine.class_member(owner, "__init__")
+        instance = Instance(owner, "self")
+        if owner.module_like:
+            instance.modules = frozenset({machine.new_ident()})
+        fields = machine._fields(owner)
+        if fields is not None:
+            machine._fill(instance, fields, [], {})
+        elif isinstance(init, Function) and isinstance(init.node, p.FunctionDef):
+            args: list[Value] = [instance]
+            for param in [q for q in init.node.params if q.kind == "arg"][1:]:
+                default = init.defaults.get(param.name)
+                if isinstance(default, Lit) and default.is_number and not isinstance(default.value, bool):
+                    args.append(machine.soft(Lit(default.value, frozenset({param.name}), text=param.name)))
+                else:
+                    args.append(self._param(machine, param))
+            with contextlib.suppress(UserRaise):
+                machine.call_function(init, args, {}, site)
+        return instance
+
+    def _once_is_an_epoch(self, func: p.FunctionDef) -> bool:
+        """True when one call runs one pass over the data: a flat loop and no loop around it."""
+        loops = [n for s in func.body for n in self.static.walk(s) if isinstance(n, p.For | p.While)]
+        trains = [n for n in loops if {BACKWARD, STEP} <= self.static.body_tags(n.body)]
+        if len(trains) > 1:
+            return False
+        if not trains:
+            return not any(BACKWARD in self.static.body_tags(n.body) for n in loops)
+        inner = [n for s in trains[0].body for n in self.static.walk(s) if isinstance(n, p.For | p.While)]
+        return (
+            isinstance(trains[0], p.For)
+            and not any(BACKWARD in self.static.body_tags(n.body) for n in inner)
+            and not any(
+                BACKWARD in self.static.tags(callee) and _has_training_loop(self.static, callee)
+                for s in trains[0].body
+                for call in self.static.calls_in(s)
+                for callee in self.static.callees(call)
+            )
+        )
+
+    def _definitions(self, machine: Calls, frame: Frame) -> None:
+        """Run the module's imports, definitions and plain assignments."""
+        for stmt in self.program.body:
+            if isinstance(stmt, p.FunctionDef | p.ClassDef | p.Import | p.ImportFrom | p.Assign | p.AnnAssign):
+                if self.static.tags(stmt) & {BACKWARD, STEP} and isinstance(stmt, p.Assign | p.AnnAssign):
+                    continue
+                machine.run_body((stmt,), frame)
+            elif isinstance(stmt, p.Try | p.If) and not self.static.tags(stmt) & {BACKWARD, STEP}:
+                if isinstance(stmt, p.If) and "__name__" in p.text(stmt.test):
+                    continue
+                machine.run_body((stmt,), frame)
+            elif (
+                isinstance(stmt, p.ExprStmt)
+                and isinstance(stmt.value, p.Call)
+                and terminal(stmt.value.func) == "add_argument"
+            ):
+                machine.run_body((stmt,), frame)
+
+
+def _has_training_loop(static: Static, func: p.FunctionDef) -> bool:
+    return any(
+        isinstance(n, p.For | p.While) and BACKWARD in static.body_tags(n.body)
+        for s in func.body
+        for n in static.walk(s)
+    )
