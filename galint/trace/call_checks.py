@@ -121,7 +121,7 @@ def cadence(case: Case) -> None:
         case.say("GA401", Status.CONFIRMED, window, "0 steps", "a step every N micro-batches", reason)
         return
     if odd or (divided and len(divided) == sum(w.n == case.n for w in usual)):
-        if len(divided) == sum(w.n == case.n for w in usual):
+        if divided and len(divided) == sum(w.n == case.n for w in usual):
             odd = []  # not one window has the N that the losses were divided by
         window = (odd or divided)[0]
         should = divided_by(window) if not odd and divided_by(window) else case.n

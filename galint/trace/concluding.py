@@ -28,6 +28,15 @@ _OUTSIDE = {
     "GA502": "the loss's own formula is outside the skeleton; `galint replay` measures the coupling",
 }
 
+_REFUSALS = ("has already been called", "No inf checks were recorded")
+"""What torch says to a loop whose calls of the scaler are out of order: the fault itself, not the slice's."""
+
+_STEPLESS = frozenset({"GA103", "GA401", "GA402", "GA403"})
+"""Rules that micro-batches without a step can speak of."""
+
+_RAISE = frozenset({"GA301", "GA304"})
+"""Rules whose fault can end the loop with an error."""
+
 Where = Callable[[int], tuple[str, int]]
 
 
@@ -80,7 +89,20 @@ class _Try:
     @property
     def ran(self) -> bool:
         """Whether anything can be said from it."""
-        return not self.result["failed"] and bool(self.trace.windows or self.result["error"]) and self.result["backwards"] > 0
+        if self.result["failed"] or not self.result["backwards"]:
+            return False
+        if self._raised:
+            return any(text in self._raised for text in _REFUSALS)
+        return bool(self.trace.windows)
+
+    @property
+    def measured(self) -> bool:
+        """Whether a step was measured."""
+        return any(w.measured for w in self.trace.windows)
+
+    @property
+    def _raised(self) -> str:
+        return str(self.result["error"])
 
     @property
     def unsure(self) -> list[str]:
@@ -118,12 +140,14 @@ def _relocate(window: Window, where: Where) -> None:
 
 def _decide(d: Diagnostic, job: Job, tries: dict[str, _Try], trouble: str) -> Outcome:
     sliced, replayed = (t if t is not None and t.ran else None for t in (tries.get("slice"), tries.get("replay")))
+    if sliced is not None and replayed is not None and replayed.measured and not sliced.measured and not sliced.result["error"]:
+        sliced = None
     if sliced is None and replayed is None:
         why = trouble or job.no_slice or next((t.result["failed"] for t in tries.values() if t.result["failed"]), "") or "no gradient step ran"
         return Outcome(d, Status.INCONCLUSIVE, f"the loop could not be run: {why}", failed=True)
     if sliced is None and replayed is not None:
         out = _outcome(d, replayed)
-        why = tries["slice"].result["failed"] if "slice" in tries else job.no_slice
+        why = (tries["slice"].result["failed"] or tries["slice"].result["error"]) if "slice" in tries else job.no_slice
         out.notes.append("replayed from the abstract run" + (f": {why}" if why else ""))
         return out
     assert sliced is not None
@@ -203,10 +227,13 @@ def _outside(d: Diagnostic, out: Outcome, verdict: Verdict | None, measured: Seq
 
 def _general(d: Diagnostic, out: Outcome, ran: _Try, measured: Sequence[Window]) -> Outcome:
     """No rule of the tracer speaks of it: whether any step leaves the large batch."""
-    if ran.result["error"]:
+    if ran.result["error"] and d.code in _RAISE:
         out.status, out.reason, out.measured = Status.CONFIRMED, "the loop raises an error", ran.result["error"]
         return out
-    wrong = [w for w in measured if not agrees(w)]
+    if ran.result["error"]:
+        out.reason = f"the loop's own calls raise {ran.result['error']}"
+        return out
+    wrong = [w for w in measured if not agrees(w)] if d.code < "GA3" or d.code in _STEPLESS | {"GA701"} else []
     never = [w for w in out.windows if w.unsupported == ENDED]
     if wrong:
         window = wrong[0]
@@ -215,7 +242,7 @@ def _general(d: Diagnostic, out: Outcome, ran: _Try, measured: Sequence[Window])
         out.measured, out.reference = weights(window), f"N·w = 1; {distance(window)}"
         if d.code == "GA701" and ran.how == "slice":
             out.status = Status.CONFIRMED
-    elif never:
+    elif never and d.code in _STEPLESS:
         out.status, out.reason = Status.CONSISTENT, f"{never[0].dropped} micro-batches reach no step"
         out.measured = f"{never[0].dropped} not applied"
     else:

@@ -23,7 +23,8 @@ from galint.diagnostic import Diagnostic
 from galint.engine import Analysis
 from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
-from galint.run.static import terminal
+from galint.run.names import MICRO_SIZE, ONE_WINDOW
+from galint.run.static import BACKWARD, STEP, Static, path_terminal, terminal
 from galint.trace.model import TraceError
 from galint.trace.stage.expressions import NoSlice
 from galint.trace.stage.replaying import operations, program
@@ -118,7 +119,7 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
         "id": job.id,
         "known": {k: v for k, v in known.items() if v is not None},
         "values": {k: v for k, v in values.items() if v is not None},
-        "settings": {},
+        "settings": {n: 2 if MICRO_SIZE.search(n) else scenario.window for n in names if ONE_WINDOW.search(n)},
         "terminals": _terminals(run, values, known),
         "kinds": kinds,
         "choices": {k: c.taken for k, c in run.choices.items()} | forced,
@@ -134,10 +135,12 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
         "roles": dict(run.roles),
         "wrapped": sorted(synced - {"self", "accelerator", "fabric"}),
         "distinct": distinct,
+        "single": len([x for x in run.ledgers.values() if x.steps]) <= 1,
+        "optimizers": [n for n, x in run.ledgers.items() if x.steps and not n.startswith("#") and n.replace(".", "").isidentifier()],
         "ddp": ddp,
         "traffic": ddp,
         "norm": norm,
-        "callbacks": True,
+        "callbacks": _trainers(static),
         "accelerate": "accelerator" in kinds.values(),
         "limit": MOST_WINDOWS,
         "operations": [[o.kind, o.row, o.optimizer, o.data] for o in found],
@@ -159,13 +162,23 @@ def _code(code: Any) -> str:
     return base64.b64encode(marshal.dumps(code)).decode("ascii")
 
 
-def _flags(static: Any) -> bool:
+def _flags(static: Static) -> bool:
     return any(
         isinstance(n, p.Attr) and n.name == "require_backward_grad_sync" for body in static.bodies for s in body for n in static.walk(s)
     )
 
 
-def _names(static: Any, stmt: p.Stmt) -> set[str]:
+def _trainers(static: Static) -> list[str]:
+    """The slice's names of functions that run backward or step: no unknown function may call them unseen."""
+    return [
+        f"{static.method_of[f].name}__{f.name}" if f in static.method_of else f.name
+        for group in static.functions.values()
+        for f in group
+        if static.tags(f) & {BACKWARD, STEP}
+    ]
+
+
+def _names(static: Static, stmt: p.Stmt) -> set[str]:
     out: set[str] = set()
     for node in static.walk(stmt):
         if isinstance(node, p.Name):
@@ -190,8 +203,9 @@ def _terminals(run: RunResult, values: dict[str, Any], known: dict[str, Any]) ->
     """Settings by their last name, where that is unique."""
     out: dict[str, set[Any]] = {}
     for path, value in [*values.items(), *((k, v) for k, v in known.items() if run.roles.get(k) in {"window", "epochs"})]:
-        if value is not None and path.replace(".", "").isidentifier():
-            out.setdefault(path.rsplit(".", 1)[-1], set()).add(value)
+        name = path_terminal(path)
+        if value is not None and name and path.endswith((name, f"{name}']")):
+            out.setdefault(name, set()).add(value)
     return {k: next(iter(v)) for k, v in out.items() if len(v) == 1}
 
 

@@ -22,6 +22,9 @@ class Cast:
         self.values: dict[str, Any] = job["values"]
         self.settings: dict[str, Any] = job["settings"]
         self.kinds: dict[str, str] = job["kinds"]
+        keys = [*job["known"], *job["choices"]]
+        self.spellings = {k[: i + 1] for k in keys for i, c in enumerate(k[:-1]) if c == ")" and k[i + 1] in ".["}
+        """Calls whose results the abstract run knows more about."""
         self.generator = torch.Generator().manual_seed(1234 + rank)
         self.cast: dict[str, Any] = {}
         """Actors by role and name, so that one name is one thing wherever it is read."""
@@ -43,7 +46,8 @@ class Cast:
         for table in (self.values, self.known):
             if path in table:
                 return table[path]
-        return self.job["terminals"].get(path.rsplit(".", 1)[-1]) if path.replace(".", "").isidentifier() else None
+        last = path.rsplit(".", 1)[-1]
+        return self.job["terminals"].get(last) if last.isidentifier() else None
 
     def free(self, name: str, hint: str) -> Any:
         """A name that nothing in the slice has bound."""
@@ -88,6 +92,8 @@ class Cast:
 
     def _actor(self, value: Unknown) -> Any:
         name = value.name.rsplit(".", 1)[-1]
+        if value.kind == "optimizer" and self.job["single"]:
+            return self.main_optimizer()
         key = f"{value.kind}:{name}"
         if key in self.cast:
             return self.cast[key]
@@ -159,6 +165,13 @@ class Cast:
             self.cast.setdefault("optimizer:optimizer", self.make_optimizer("SGD", self._near("optimizer")))
         return self.optimizers[-1]
 
+    def introduce(self) -> None:
+        """Before the first backward: the optimizers that the loop steps later, so that they are seen from the start."""
+        for path in self.job["optimizers"]:
+            self.real(Unknown(self, path, "optimizer", path))
+        if not self.optimizers:
+            self.main_optimizer()
+
     def accelerator(self, steps: int) -> Any:
         """Accelerate's own Accelerator, where it is installed."""
         try:
@@ -196,6 +209,8 @@ class Cast:
         flow = self.loss_of(value)
         self.assumed |= flow.assumed
         self.hidden = self.hidden or not flow.visible
+        if not self.backwards:
+            self.introduce()
         self.backwards += 1
         # Two losses of one output share its graph, which the user's own losses need not.
         root: Any = flow.loss

@@ -36,12 +36,11 @@ class Containers(Members):
             try:
                 return holder[index]
             except (TypeError, KeyError, IndexError):
-                if isinstance(holder, list | tuple) and isinstance(index, int):
-                    raise
+                return Unknown(self, text)
         if isinstance(holder, Instance) and isinstance(index, str):
             return self.attr(holder, index)
         if isinstance(holder, Unknown):
-            return self.part(holder, f"[{index}]" if isinstance(index, str | int) else "[·]", text, index)
+            return self.part(holder, f"[{index!r}]" if isinstance(index, str | int) else "[·]", text, index)
         return Unknown(self, text)
 
     def set_item(self, holder: Any, index: Any, value: Any) -> None:
@@ -50,7 +49,7 @@ class Containers(Members):
             with contextlib.suppress(TypeError, IndexError):
                 holder[index] = value
         elif isinstance(holder, Unknown) and isinstance(index, str | int):
-            holder.attrs[f"[{index}]"] = value
+            holder.attrs[f"[{index!r}]"] = value
         elif isinstance(holder, Instance) and isinstance(index, str):
             holder.attrs[index] = value
 

@@ -254,7 +254,7 @@ def builtin(world: World, name: str) -> Callable[..., Any]:
     def numbers(*args: Any) -> Any:
         unknown = next((a for a in args if not isinstance(a, int | float)), None)
         if unknown is not None:
-            return Unknown(world, f"range({getattr(unknown, 'path', '')})")
+            return Unknown(world, f"range({getattr(unknown, 'path', '')})", "range")
         return range(*[int(a) for a in args])
 
     def length(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_DEPTH = 60
 _GRADIENT = frozenset(["zero_", "mul_", "div_", "detach_", "detach", "norm", "clone", "copy_", "data", "add_", "item"])
+_SOURCES = (range, enumerate, zip, torch.utils.data.DataLoader)
+_HELPER = re.compile(r"scaler|loss_scal|grad_scal", re.I)
 _LIST = frozenset(["append", "extend", "pop", "clear", "index", "copy", "insert", "remove", "count", "reverse", "sort"])
 _DICT = frozenset(["get", "items", "keys", "values", "update", "pop", "setdefault", "copy", "clear"])
 
@@ -38,10 +41,8 @@ class Members(Cast):
             return self.imported(f"{holder.name}.{name}")
         if isinstance(holder, Class):
             return self._of_class(holder, name)
-        if isinstance(holder, list) and name in _LIST:
-            return Method(getattr(holder, name))
-        if isinstance(holder, dict) and name in _DICT:
-            return Method(getattr(holder, name))
+        if (isinstance(holder, list) and name in _LIST) or (isinstance(holder, dict) and name in _DICT):
+            return Method(functools.partial(self._native, getattr(holder, name)))
         if isinstance(holder, torch.Tensor):
             return self._of_tensor(holder, name)
         found = self._of_torch(holder, name)
@@ -50,6 +51,8 @@ class Members(Cast):
         if isinstance(holder, Unknown):
             if name == "backward" and not holder.kind:
                 return Method(lambda gradient=None, **_: self.backward(holder, gradient))
+            if name == "get":
+                return Method(functools.partial(self._got, holder))
             return self.part(holder, name, f"{holder.path}.{name}")
         if isinstance(holder, int | float) and name in {"item", "float", "int", "long"}:
             return Method(lambda *_: holder)
@@ -57,11 +60,26 @@ class Members(Cast):
             return Method(lambda *_, **__: holder)
         return Unknown(self, f"{name}")
 
+    def _got(self, holder: Unknown, key: Any = None, *default: Any) -> Any:
+        """`settings.get("name", default)` of an unknown mapping."""
+        found = self.part(holder, f"[{key!r}]", f"{holder.path}.get({key!r})", key)
+        if isinstance(found, Unknown) and default and isinstance(default[0], int | float) and isinstance(key, str):
+            return cast("World", self).setting(key, default[0])
+        return found
+
+    def _native(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A method of a list or dict; what is missing there is unknown."""
+        try:
+            return method(*args, **kwargs)
+        except (LookupError, TypeError, ValueError):
+            return Unknown(self, f"{method.__name__}(…)")
+
     def set_attr(self, holder: Any, name: str, value: Any) -> None:
         """`holder.name = value`."""
         holder = self.real(holder)
         if isinstance(holder, Instance | Unknown):
-            holder.attrs[name] = cast("World", self).named(value, name)
+            number = self.number(f"{holder.path}.{name}") if isinstance(value, Unknown) and not value.data else None
+            holder.attrs[name] = cast("World", self).named(value, name) if number is None else number
         elif isinstance(holder, Class):
             holder.fields[name] = value
         elif isinstance(holder, torch.Tensor) and name == "grad":
@@ -198,6 +216,11 @@ class Members(Cast):
             return self._call_instance(function, text, args, kwargs)
         if isinstance(function, Flow):
             return function
+        if isinstance(function, torch.amp.GradScaler) or (isinstance(function, Unknown) and _HELPER.search(function.path)):
+            from galint.trace.stage.things import stepped_by
+
+            if stepped_by(cast("World", self), function, args, kwargs):
+                return Unknown(self, text, data=True)
         return self.unknown_call(function, text, args, kwargs)
 
     def apply(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -230,15 +253,20 @@ class Members(Cast):
             path = function.path if isinstance(function, Unknown) else text
             return self.reduced(self.passed_on(flows, origin.startswith("torch.nn.")), path)
         for value in (*args, *kwargs.values()):
-            if isinstance(value, FunctionType) and self.job["callbacks"]:
+            if isinstance(value, FunctionType) and value.__name__ in self.job["callbacks"]:
                 raise NoStage(f"`{text}` calls back into the loop")
+        if len(args) == 1 and isinstance(args[0], Instance) and args[0].cls is None and text not in self.spellings:
+            return args[0]  # `args = check(args)`
         number = self.number(text)
+        if number is None and isinstance(function, Unknown):
+            number = self.number(f"{function.path}({', '.join(map(repr, args))})")
         if number is not None:
             return number
         made = Unknown(self, text, data=isinstance(function, Unknown) and function.data)
         made.modules = [m for v in (*args, *kwargs.values()) for m in self.modules_in(v)]
         if isinstance(function, Unknown):
             made.modules += function.modules
+        made.source = next((a for a in args if isinstance(a, _SOURCES) or (isinstance(a, Unknown) and a.kind in {"loader", "range"})), None)
         made.data = made.data or any(isinstance(v, Unknown) and v.data for v in (*args, *kwargs.values()))
         return made
 

@@ -38,11 +38,11 @@ class Player:
                 self._backward(*data)
             case "clear":
                 optimizer.zero_grad()
-            case "unscale":
+            case "unscale" if self.scaled:
                 self.scaler.unscale_(optimizer)
             case "clip":
                 torch.nn.utils.clip_grad_norm_(self.models[max(index, 0)].parameters(), 1.0)
-            case "update":
+            case "update" if self.scaled:
                 self.scaler.update()
             case "rescale":
                 with torch.no_grad():
@@ -51,7 +51,7 @@ class Player:
                             if parameter.grad is not None:
                                 parameter.grad.mul_(data[0])
             case "step":
-                self.scaler.step(optimizer) if data[0] else optimizer.step()
+                self.scaler.step(optimizer) if data[0] and self.scaled else optimizer.step()
 
     def _backward(
         self, micro: int, coefficient: float, scaled: bool, synced: bool, bypassed: bool, targets: list[int]

@@ -39,6 +39,7 @@ def operations(run: RunResult) -> list[Operation]:
             out.append(Operation(mark[0], mark[1], mark[2], index))
         for step in run.ledgers[name].steps:
             out.append(Operation(step.seq, "step", step.span.row, index, (step.unscaled_here,)))
+    known = {k: Fraction(v) for k, v in run.known.items() if isinstance(v, int | Fraction) and v}
     for fact in run.backwards:
         micros = entries.get(fact.seq)
         if not micros:
@@ -47,7 +48,9 @@ def operations(run: RunResult) -> list[Operation]:
         for micro in micros:
             synced = all(flag for _, flag in fact.facts.synced)
             bypassed = bool(fact.facts.bypassed)
-            coefficient = float(_value(first.facts.terms[-1] if first.facts.terms else first.coefficient))
+            # A factor that had no number yet at this backward has one by the end of the run.
+            term = (first.facts.terms[-1] if first.facts.terms else first.coefficient).substitute(known)
+            coefficient = float(_value(term))
             data = (micro, coefficient, fact.scaled, synced, bypassed, tuple(sorted(reached.get(fact.seq, ()))))
             out.append(Operation(fact.seq, "backward", fact.span.row, -1, data))
     for event in run.events:

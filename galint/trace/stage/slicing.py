@@ -139,7 +139,8 @@ class _Builder:
                 return self._for(stmt)
             case p.While(test=condition, body=body, orelse=orelse):
                 tick = ast.Expr(staged("tick"))
-                return [ast.While(test(condition, stmt.span, True), [tick, *self.body(body)], self.block(orelse))]
+                again = staged("again", expr(condition), const(p.text(condition)), place(stmt.span))
+                return [ast.While(again, [tick, *self.body(body)], self.block(orelse))]
             case p.With():
                 return self._with(stmt)
             case p.Try():

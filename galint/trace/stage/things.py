@@ -159,6 +159,8 @@ def _accelerator(world: World, holder: Any, name: str) -> Any:
 
         def backward(loss: Any, *_: Any, **__: Any) -> None:
             flow = world.loss_of(loss)
+            if not world.optimizers:
+                world.introduce()
             world.assumed |= flow.assumed
             world.hidden = world.hidden or not flow.visible
             holder.backward(flow.loss, retain_graph=True)
@@ -198,3 +200,27 @@ def _stack(holder: contextlib.ExitStack, name: str) -> Any:
     if name == "enter_context":
         return Method(lambda context: holder.enter_context(context) if hasattr(context, "__enter__") else context)
     return Method(lambda *_, **__: None)
+
+
+def stepped_by(world: World, helper: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """timm's and MAE's `loss_scaler(loss, optimizer, …, update_grad=…)`: scale, backward, and step when told to.
+
+    False when the call is not of that shape.
+    """
+    optimizer = next((a for a in map(world.real, args) if _is_optimizer(a)), None)
+    flows = world.flows_in(args[:1])
+    if optimizer is None or not flows:
+        return False
+    scaler = helper if isinstance(helper, torch.amp.GradScaler) else helper.actor
+    if not isinstance(scaler, torch.amp.GradScaler):
+        scaler = helper.actor = actors.scaler(world.device, True)
+    world.backward(flows[0].become(scaler.scale(flows[0].loss)))
+    update = next((kwargs[k] for k in ("update_grad", "need_update") if k in kwargs), True)
+    if world.truth(update, "update_grad", (0, 0), True):
+        limit = kwargs.get("clip_grad")
+        scaler.unscale_(optimizer)
+        if isinstance(limit, int | float):
+            _clip(world.main().parameters(), limit)
+        scaler.step(optimizer)
+        scaler.update()
+    return True

@@ -50,7 +50,7 @@ class Unknown:
     `origin` is the library name whose call gave it.
     """
 
-    __slots__ = ("actor", "attrs", "data", "kind", "loader", "modules", "name", "origin", "path", "world")
+    __slots__ = ("actor", "attrs", "data", "kind", "loader", "modules", "name", "origin", "path", "source", "world")
 
     def __init__(self, world: Any, path: str, kind: str = "", name: str = "", *, data: bool = False) -> None:
         self.world = world
@@ -63,6 +63,8 @@ class Unknown:
         self.origin = ""
         self.actor: Any = None
         self.loader: Any = None
+        self.source: Any = None
+        """What went into the call that gave it and can be iterated: a progress bar or a logger passes it on."""
 
     def __bool__(self) -> bool:
         return bool(self.world.truth(self, self.path, (0, 0), None))

@@ -38,17 +38,30 @@ _EXCEPTIONS = {
 PLAIN = bool | int | float | str | bytes | None
 
 
+def spelled(value: Any) -> str:
+    """An operand's spelling inside a larger one, as the abstract run composes it."""
+    if isinstance(value, Unknown):
+        return f"({value.path})" if " " in value.path and not value.path.endswith(")") else value.path
+    return repr(value) if isinstance(value, PLAIN) else "?"
+
+
+def bare(key: str) -> str:
+    """A condition's spelling without parentheses and blanks, in which two printers may differ."""
+    return key.replace("(", "").replace(")", "").replace(" ", "")
+
+
 class World(Containers):
     """One stage. `job` holds the scenario: numbers, choices, loop lengths, kinds of names."""
 
     def __init__(self, job: dict[str, Any], device: torch.device, rank: int = 0) -> None:
         super().__init__(job, device, rank)
         self.ticks = 0
-        self.choices: dict[str, bool] = job["choices"]
-        self.forced: dict[str, bool] = job["forced"]
+        self.choices: dict[str, bool] = {bare(k): v for k, v in job["choices"].items()}
+        self.forced: dict[str, bool] = {bare(k): v for k, v in job["forced"].items()}
         self.places: dict[tuple[int, int], bool] = {(r, c): v for r, c, v in job["places"]}
         self.lengths: dict[tuple[int, int], int] = {(r, c): n for r, c, n in job["lengths"]}
         self.asked = 0
+        self.rounds: dict[tuple[int, int], int] = {}
         self.undecided: dict[str, bool] = {}
         """Conditions that neither the slice nor the abstract run decided, and what was taken."""
 
@@ -75,19 +88,20 @@ class World(Containers):
 
     def setting(self, name: str, value: Any) -> Any:
         """A default or a constant, or what the scenario gives the setting instead."""
-        key = name.removeprefix("self.")
+        key = name.rsplit(".", 1)[-1]
         for spelling in (name, key):
             if spelling in self.values:
                 return self.values[spelling]
         if value is None or (isinstance(value, str) and not value):
             return Unknown(self, name, self.kind(name), name) if value is None and self.kind(name) else value
-        if isinstance(value, int) and not isinstance(value, bool) and value <= 1 and name in self.settings:
-            return self.settings[name]
+        if isinstance(value, int) and not isinstance(value, bool) and value == 1 and key in self.settings:
+            return self.settings[key]
         return value
 
     def born(self, value: Any) -> Any:
         """What backward will start from becomes a real loss where it is bound, so that its forward runs there."""
-        if isinstance(value, Unknown) and value.kind in {"", "criterion"}:
+        fresh = self.ticks > 0 or (isinstance(value, Unknown) and (value.data or value.modules))  # no `loss = build_loss()`
+        if isinstance(value, Unknown) and value.kind in {"", "criterion"} and fresh:
             return self.loss_of(value)
         return value
 
@@ -100,10 +114,11 @@ class World(Containers):
         if isinstance(right, Flow):
             return right.operate(op, left, text, True)
         if isinstance(left, Unknown) or isinstance(right, Unknown):
-            number = self.number(text)
+            path = f"{spelled(left)} {op} {spelled(right)}"
+            number = self.number(text) if self.number(path) is None else self.number(path)
             if number is not None:
                 return number
-            out = Unknown(self, text, data=getattr(left, "data", False) or getattr(right, "data", False))
+            out = Unknown(self, path if len(path) < 200 else text, data=getattr(left, "data", False) or getattr(right, "data", False))
             out.modules = [*getattr(left, "modules", []), *getattr(right, "modules", [])]
             if out.modules and op in {"+", "-", "*", "/"}:
                 a, b = (self.loss_of(v) if isinstance(v, Unknown) and v.modules else v for v in (left, right))
@@ -136,7 +151,7 @@ class World(Containers):
         """A comparison; unknown when one side is."""
         if op in {"is", "is not"} and right is None and isinstance(left, Unknown | Flow | Instance | torch.nn.Module):
             if isinstance(left, Unknown):
-                known = self.chosen(text) if not left.kind else self.choices.get(text)
+                known = self.chosen(text) if not left.kind else self.choices.get(bare(text))
                 if known is None and not left.kind:
                     return Unknown(self, text)
                 if known is not None:
@@ -147,6 +162,9 @@ class World(Containers):
                 return Unknown(self, text)
             return (left is right) == (op == "is")
         if isinstance(left, Unknown | Flow) or isinstance(right, Unknown | Flow):
+            known = self.chosen(f"{spelled(left)} {op} {spelled(right)}")
+            if known is not None:
+                return known
             return Unknown(self, text, data=getattr(left, "data", False) or isinstance(left, Flow))
         try:
             if op in {"in", "not in"}:
@@ -160,16 +178,24 @@ class World(Containers):
     def truth(self, value: Any, text: str, place: tuple[int, int], default: bool | None) -> bool:
         """Whether a test holds."""
         if isinstance(value, Unknown):
-            if value.kind in {"optimizer", "module", "scaler", "scheduler"} and text not in self.choices:
+            if value.kind in {"optimizer", "module", "scaler", "scheduler"} and bare(text) not in self.choices:
                 return True
             return self.decide(value, text, place, default)
         if isinstance(value, Flow | Instance | torch.nn.Module | External | Class):
             return True
         if isinstance(value, torch.Tensor):
             return value.numel() == 1 and bool(value)
-        if text in self.forced:
-            return self.forced[text]
+        if bare(text) in self.forced:
+            return self.forced[bare(text)]
         return bool(value)
+
+    def again(self, value: Any, text: str, place: tuple[int, int]) -> bool:
+        """Whether a `while` goes on: where that is unknown, as often as in the abstract run."""
+        if not isinstance(value, Unknown) or self.chosen(text) is not None or place not in self.lengths:
+            return self.truth(value, text, place, True)
+        count = self.rounds.get(place, 0)
+        self.rounds[place] = count + 1 if count < self.lengths[place] else 0
+        return count < self.lengths[place]
 
     def decide(self, value: Unknown, text: str, place: tuple[int, int] | None, default: bool | None) -> bool:
         """What the abstract run decided about a condition."""
@@ -189,14 +215,14 @@ class World(Containers):
     def _once(self, key: str, known: bool) -> bool:
         """The condition that the scenario turns over on one occasion."""
         rare, occasion = self.job["rare"], self.job["rare_at"]
-        bare = key.removeprefix("not ").strip()
-        if rare is None or bare != rare:
+        plain = key.removeprefix("not ").strip()
+        if rare is None or bare(plain) != bare(rare):
             return known
         count = self.asked
         self.asked += 1
         usual: bool | None = self.job["usual"]
         if usual is not None:
-            known = bool(usual) == (key == bare)
+            known = bool(usual) == (key == plain)
         return known is not (count == occasion)
 
     def chosen(self, key: str) -> bool | None:
@@ -204,11 +230,11 @@ class World(Containers):
         negated = False
         while key.startswith("not "):
             key, negated = key[4:].strip(), not negated
-        known = self.choices.get(key)
+        known = self.choices.get(bare(key))
         if known is None:
             for op, flipped in _FLIPPED.items():
                 other = key.replace(f" {op} ", f" {flipped} ", 1)
-                if other != key and f" {op} " in key and (known := self.choices.get(other)) is not None:
+                if other != key and f" {op} " in key and (known := self.choices.get(bare(other))) is not None:
                     known = not known
                     break
         return None if known is None else known != negated
@@ -220,6 +246,9 @@ class World(Containers):
         source = self.real(value) if not (isinstance(value, Unknown) and value.kind in {"loader", ""}) else value
         if isinstance(source, range) and not len(source) and role != "comp":
             source = range(source.start, source.start + self.lengths.get(place, 0))
+        if isinstance(source, range) and role == "epochs" and len(source) == 1:
+            # One epoch is a setting: what leaks from one to the next shows from the second on.
+            source = range(source.start, source.start + max(1, self.lengths.get(place, 1)))
         if isinstance(source, Unknown):
             source = self.elements(source, role, self.lengths.get(place))
         elif isinstance(source, Instance):
@@ -239,17 +268,25 @@ class World(Containers):
 
     def elements(self, value: Unknown, role: str, count: int | None = None) -> Any:
         """The elements of an unknown thing: a real DataLoader for training data."""
+        if value.source is not None:
+            return self.iterable(value.source)
         length = self.number(f"len({value.path})")
         if role in {"idle", "comp"} and value.kind != "loader":
             return [Unknown(self, f"{value.path}[0]", data=value.data)]
         if role == "epochs" and value.kind != "loader":
             return [Unknown(self, f"{value.path}[{k}]") for k in range(count or length or self.job["epochs"])]
         total = int(length or count or self.job["length"])
+        if value.kind == "range":
+            return range(total)
         if value.data:
             return [Unknown(self, f"{value.path}[{k}]", data=True) for k in range(int(count or length or self.job["window"]))]
         if value.loader is None:
             value.loader = actors.loader(total)
         return value.loader
+
+    def iterable(self, value: Any) -> Any:
+        """Something that Python can iterate."""
+        return self.elements(value, "length") if isinstance(value, Unknown) else value
 
     def batch(self, element: Any) -> Any:
         """What a data loader gives is unknown data."""
