@@ -25,7 +25,7 @@ from galint.run.project import STRIDE, Linked, Project
 from galint.run.static import BACKWARD, STEP, Static, terminal
 from galint.semantics.configured import configured
 from galint.source import Source, Span
-from galint.syntax import parse
+from galint.syntax import deep, parse
 
 _RULES = {rule.code: rule for rule in RULES}
 
@@ -91,6 +91,7 @@ def lint(source: Source, config: Config, root: Path | None = None) -> Report:
     return _linted(source, config, root)[0]
 
 
+@deep()
 def study(
     source: Source, config: Config, root: Path | None = None, parser: Callable[[str], p.Program] = parse
 ) -> tuple[Report, list[LoopView]]:
@@ -102,6 +103,7 @@ def study(
     return report, _views(analysis, source, report)
 
 
+@deep()
 def explain(source: Source, config: Config, root: Path | None = None, line: int | None = None) -> list[LoopView]:
     """What each training loop does, or only the loop at a 1-based `line`. Raises ParseError."""
     program = parse(source.text)
@@ -118,6 +120,7 @@ def _views(analysis: Analysis | None, source: Source, report: Report) -> list[Lo
     return views(analysis.exploration, analysis.program, source.filename, source.lines, understood, missed)
 
 
+@deep()
 def _linted(
     source: Source, config: Config, root: Path | None, parser: Callable[[str], p.Program] = parse
 ) -> tuple[Report, Analysis | None]:

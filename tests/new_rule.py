@@ -106,7 +106,9 @@ def main() -> int:
     args = parser.parse_args()
     code, name, root = args.code, args.name, args.root
     if not re.fullmatch(r"GA[1-9]\d\d", code) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name):
-        parser.error("a rule is GA and three digits from 100 on, and a lower-case name with hyphens that states the fault")
+        parser.error(
+            "a rule is GA and three digits from 100 on, and a lower-case name with hyphens that states the fault"
+        )
     if any(rule.code == code or rule.name == name for rule in RULES):
         parser.error(f"{code} or {name} is taken")
     bad, good = LOOP.format(mark=f"  # expect: {code}"), LOOP.format(mark="")

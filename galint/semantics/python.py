@@ -11,6 +11,7 @@ from galint.run.iterate import drive, length_of, pull
 from galint.run.site import Site
 from galint.run.values import (
     FALSE,
+    LONGEST,
     NONE,
     TRUE,
     Class,
@@ -59,7 +60,7 @@ def _range(m: Calls, s: Site) -> Value | None:
         return Range(0, count, 1, frozenset({s.text}))
     ints = [int(n.value) for n in numbers if n is not None]
     last = numbers[-1]
-    if role == "window" and last is not None and isinstance(m.resolve(s.args[-1]), Lit):
+    if role == "window" and last is not None and s.args and isinstance(m.resolve(s.args[-1]), Lit):
         m.odd_window(last)
         m.result.facts.setdefault("window_keys", set()).update(last.keys)
     if role == "epochs" and len(ints) < 3 and ints[-1] - (ints[0] if len(ints) == 2 else 0) == 1:
@@ -82,7 +83,6 @@ def _far(m: Calls, ints: list[int], parts: list[Value], role: str) -> int:
 
 
 def _range_role(m: Calls, s: Site) -> str:
-    from galint import program as p
 
     cached: dict[Any, str] = m.result.facts.setdefault("range_roles", {})
     known = cached.get(id(s.node))
@@ -526,7 +526,7 @@ def _group(m: Calls, s: Site) -> Value | None:
 
 def _append(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Seq) and s.args:
-        if len(s.receiver.elts) < 4096:
+        if len(s.receiver.elts) < LONGEST:
             s.receiver.elts.append(s.args[0])
         if any(loop.cut or loop.role in {"idle", "other"} for loop in m.loops):
             s.receiver.open = True  # the loop was cut short, so the list is longer than it looks
@@ -539,8 +539,8 @@ def _append(m: Calls, s: Site) -> Value | None:
 
 
 def _extend(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Seq) and s.args and isinstance(s.args[0], Seq):
-        s.receiver.elts += s.args[0].elts
+    if isinstance(s.receiver, Seq) and s.args and isinstance(s.args[0], Seq) and len(s.receiver.elts) < LONGEST:
+        s.receiver.elts += s.args[0].elts[:LONGEST]
     return NONE
 
 

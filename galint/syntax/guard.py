@@ -8,6 +8,9 @@ the marks of the text estimates the depth of each expression; real code stays fa
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from galint.errors import ParseError, TooComplex
 from galint.syntax.cursor import Cursor
@@ -26,6 +29,7 @@ MAX_LINES = 200_000
 MAX_MARKS = 150_000
 """Operators, brackets and separators of a file: some five seconds of parsing."""
 
+_FRAMES = 6_000
 _marks = re.compile(
     r"#[^\r\n]*"
     r"|(?:\b[A-Za-z]{1,2})?(?:\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*(?:\"\"\"|\Z)|'''(?:[^'\\]|\\.|'(?!''))*(?:'''|\Z)"
@@ -49,6 +53,17 @@ def guard(text: str) -> None:
     found = _scan(text, 0)
     if found is not None:
         raise TooComplex(found[0], *row_column(text, found[1]))
+
+
+@contextmanager
+def deep() -> Iterator[None]:
+    """Room for recursion over what `guard` lets through; Python's own frames take no C stack."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _scan(text: str, spent: int) -> tuple[str, int] | None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_escape = re.compile(
-    r"\\(\r\n?|\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|.)", re.DOTALL
-)
+_escape = re.compile(r"\\(\r\n?|\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|.)", re.DOTALL)
 _SIMPLE = {
     "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f",
     "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\n": "", "\r": "", "\r\n": "",

@@ -16,7 +16,7 @@ from galint.program import Program
 from galint.source import Span
 from galint.syntax.comments import comments
 from galint.syntax.cursor import Cursor
-from galint.syntax.guard import guard, row_column
+from galint.syntax.guard import deep, guard, row_column
 from galint.syntax.statements import body
 
 _place = re.compile(r"error at (\d+):(\d+): ?")
@@ -65,10 +65,11 @@ def _parse(text: str, record: list[tuple[Span, Any]] | None) -> tuple[cst.Module
     collecting = gc.isenabled()
     gc.disable()
     try:
-        tree = cst.parse_module(text)
-        cursor = Cursor(text, record)
-        statements = body(cursor, tree.body)
-        return tree, Program(statements, comments(cursor))
+        with deep():
+            tree = cst.parse_module(text)
+            cursor = Cursor(text, record)
+            statements = body(cursor, tree.body)
+            return tree, Program(statements, comments(cursor))
     except cst.ParserSyntaxError as error:
         raise _located(text, error) from None
     except RecursionError:

@@ -335,9 +335,7 @@ def _function(c: Cursor, node: cst.FunctionDef, start: int) -> p.Stmt:
     outer, c.yields = c.yields, False
     inner = _suite(c, node.body)
     generator, c.yields = c.yields, outer
-    return p.FunctionDef(
-        span, name, parameters, inner, decorators, returns, node.asynchronous is not None, generator
-    )
+    return p.FunctionDef(span, name, parameters, inner, decorators, returns, node.asynchronous is not None, generator)
 
 
 def _class(c: Cursor, node: cst.ClassDef, start: int) -> p.Stmt:

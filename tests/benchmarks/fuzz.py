@@ -148,7 +148,7 @@ class Child:
         theirs.close()
 
     def lint(self, name: str, data: bytes, limit: float) -> str:
-        """"" or what went wrong."""
+        """ "" or what went wrong."""
         try:
             self.pipe.send((name, data))
             if not self.pipe.poll(limit):
@@ -187,7 +187,9 @@ def main() -> int:
                 child.lint("warm.py", HEAD, 60)
         if count % 5000 == 0:
             print(f"# {count} inputs, {failed} failed, {time.monotonic() - began:.0f} s", flush=True)
-    print(f"{count} inputs, {failed} failed, slowest {slowest[0]:.2f} s ({slowest[1]}), {time.monotonic() - began:.0f} s")
+    print(
+        f"{count} inputs, {failed} failed, slowest {slowest[0]:.2f} s ({slowest[1]}), {time.monotonic() - began:.0f} s"
+    )
     child.process.kill()
     return 1 if failed else 0
 
