@@ -61,7 +61,7 @@ def _dropped(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | No
     for step in view.steps(ledger):
         for _, mark in step.lost:
             wiped = {e.micro for e, m in step.lost if m is mark}
-            micro = view.micro(next(iter(wiped)))
+            micro = view.micro(min(wiped))
             if micro is None or micro.loop is None or len(wiped) >= cadence.n:
                 continue
             running = any(span == micro.loop and serial == micro.serial for span, serial, _ in mark.where)

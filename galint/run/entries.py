@@ -73,8 +73,8 @@ class Entries:
         factories = {self._holder(func) for func in trainers if func in nested}
         entries += [
             Entry(func, self.static.method_of.get(func))
-            for func in factories
-            if func is not None and func not in trainers
+            for func in sorted(filter(None, factories), key=lambda f: f.span)
+            if func not in trainers
         ]
         return entries
 

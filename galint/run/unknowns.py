@@ -109,7 +109,7 @@ class Unknowns(Machine):
             return "counter" if role in {"other", "window"} else role
         if role in {"other", "limit", "length", "counter"} and names & self.static.window_names - {""}:
             if role == "other" or (role == "length" and STEPLESS in self.test_tags):
-                name = next(iter(names & self.static.window_names))
+                name = min(names & self.static.window_names)
                 if not _LOGGING.search(name):
                     return "window"
         return role
