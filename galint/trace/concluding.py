@@ -189,6 +189,9 @@ def _outcome(d: Diagnostic, ran: _Try) -> Outcome:
     base.shown = _window(ran.trace.windows, verdict)
     if base.status is Status.CONFIRMED and d.code in SCALING:
         _cap(base, ran)
+    if base.status is Status.REFUTED and ran.result["error"]:
+        base.status = Status.INCONCLUSIVE
+        base.reason = f"the loop's own calls raise an error before it shows: {ran.result['error']}"
     return base
 
 

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -142,6 +143,7 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
         "norm": norm,
         "callbacks": _trainers(static),
         "accelerate": "accelerator" in kinds.values(),
+        "n": _usual(run),
         "limit": MOST_WINDOWS,
         "operations": [[o.kind, o.row, o.optimizer, o.data] for o in found],
         "replay": _code(compile(program(found), SLICE, "exec")) if any(o.kind == "backward" for o in found) else None,
@@ -156,6 +158,12 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
     except (NoSlice, SyntaxError, ValueError, TypeError, RecursionError) as error:
         job.no_slice = f"{error}"
     job.body = body
+
+
+def _usual(run: RunResult) -> int:
+    """How many micro-batches most windows of the abstract run have."""
+    lengths = Counter(len(s.window) for ledger in run.ledgers.values() for s in ledger.steps if s.window)
+    return lengths.most_common(1)[0][0] if lengths else 0
 
 
 def _code(code: Any) -> str:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from galint.trace.stage import actors
-from galint.trace.stage.values import External, Flow, NoStage, Unknown
+from galint.trace.stage.values import External, Flow, NoStage, StopStage, Unknown
 
 
 class Cast:
@@ -34,6 +34,8 @@ class Cast:
         self.hidden = False
         self.depth = 0
         self.backwards = 0
+        self.turn = 0
+        """Optimizer steps taken so far."""
 
     # --- naming --------------------------------------------------------------------------------
 
@@ -190,7 +192,9 @@ class Cast:
         for flow in flows or []:
             if flow.prediction is not None:
                 prediction = prediction + flow.prediction
-        return Flow(self, prediction, y)
+        made = Flow(self, prediction, y)
+        made.module, made.turn = module, self.turn
+        return made
 
     def loss_of(self, value: Any) -> Flow:
         """The loss that an unknown value stands for: a forward of the model that went into it."""
@@ -211,6 +215,8 @@ class Cast:
         self.hidden = self.hidden or not flow.visible
         if not self.backwards:
             self.introduce()
+        if self.backwards - self.turn * 2 > max(400, 8 * int(self.job["n"])):
+            raise StopStage  # a loop that does not step: what it holds is told at the end
         self.backwards += 1
         # Two losses of one output share its graph, which the user's own losses need not.
         root: Any = flow.loss

@@ -284,7 +284,9 @@ class Members(Cast):
         if outputs:
             predictions = [f.prediction for f in outputs if f.prediction is not None]
             prediction = functools.reduce(lambda a, b: a + b, predictions)
-            return Flow(self, prediction, outputs[0].target, visible=visible, assumed=assumed)
+            made = Flow(self, prediction, outputs[0].target, visible=visible, assumed=assumed)
+            made.module, made.turn = (outputs[0].module if len(outputs) == 1 else None), outputs[0].turn
+            return made
         return Flow(self, tensor=first.loss, visible=False, assumed=assumed)
 
     def flows_in(self, value: Any, depth: int = 0) -> list[Flow]:

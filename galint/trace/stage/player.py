@@ -17,6 +17,7 @@ class Player:
     def __init__(self, job: dict[str, Any], device: torch.device, rank: int = 0) -> None:
         self.operations: list[Any] = job["operations"]
         self.device = device
+        self.n = int(job["n"])
         self.generator = torch.Generator().manual_seed(1234 + rank)
         count = max([o[2] for o in self.operations], default=0) + 1
         shared = any(o[0] == "backward" and len(o[3][5]) > 1 for o in self.operations) or count == 1
@@ -64,5 +65,12 @@ class Player:
             output = (actors.bare(model) if bypassed else model)(x)
             loss: Any = torch.nn.functional.mse_loss(output, y)
             if coefficient != 1.0:
-                loss = loss / (1 / coefficient) if 0 < coefficient < 1 else loss * coefficient
+                loss = self._scaled(loss, coefficient)
             (self.scaler.scale(loss) if scaled else loss).backward()
+
+    def _scaled(self, loss: Any, coefficient: float) -> Any:
+        """The loss times its factor: twice by N where that is what the factor is, as the text does."""
+        n = self.n
+        if n > 1 and abs(coefficient * n * n - 1) < 1e-9:
+            return loss / n / n
+        return loss / (1 / coefficient) if 0 < coefficient < 1 else loss * coefficient

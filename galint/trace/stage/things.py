@@ -93,6 +93,7 @@ def _optimizer(world: World, holder: Any, name: str) -> Any:
     if name == "step":
 
         def step(closure: Any = None, **_: Any) -> Any:
+            world.turn += 1
             if closure is None or isinstance(closure, Unknown | int | float):
                 return holder.step()
 
@@ -129,6 +130,7 @@ def _scaler(world: World, holder: torch.amp.GradScaler, name: str) -> Any:
             target = world.real(target)
             if not _is_optimizer(target):
                 target = world.main_optimizer()
+            world.turn += name == "step"
             return act(target)
 
         return Method(on)
@@ -223,4 +225,5 @@ def stepped_by(world: World, helper: Any, args: tuple[Any, ...], kwargs: dict[st
             _clip(world.main().parameters(), limit)
         scaler.step(optimizer)
         scaler.update()
+        world.turn += 1
     return True

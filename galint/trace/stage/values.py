@@ -89,7 +89,7 @@ class Flow:
     that the slice could not know and took as one.
     """
 
-    __slots__ = ("assumed", "parts", "prediction", "target", "tensor", "visible", "world")
+    __slots__ = ("assumed", "module", "parts", "prediction", "target", "tensor", "turn", "visible", "world")
 
     def __init__(
         self,
@@ -109,10 +109,16 @@ class Flow:
         self.visible = visible
         self.assumed = assumed
         self.parts = parts
+        self.module: torch.nn.Module | None = None
+        self.turn = 0
+        """How many optimizer steps had been taken at the forward of `module`."""
 
     @property
     def loss(self) -> torch.Tensor:
-        """The scalar loss, computed once."""
+        """The scalar loss, computed once; an output kept from before a step is run anew."""
+        if self.module is not None and self.turn != self.world.turn:
+            again = self.world.forward(self.module)
+            self.prediction, self.target, self.tensor, self.turn = again.prediction, again.target, None, again.turn
         if self.tensor is None:
             assert self.prediction is not None and self.target is not None
             self.tensor = torch.nn.functional.mse_loss(self.prediction, self.target)
