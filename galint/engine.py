@@ -405,12 +405,15 @@ def _count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
     escapes = [e for run in _runs(analysis) for e in run.escapes]
     stopped = {run.stopped for run in _runs(analysis) if run.stopped}
     loops = _loop_nodes(analysis)
+    functions = {func.span for group in analysis.static.functions.values() for func in group}
     for site in analysis.sites:
         if site.span in covered or not steps:
             continue
         node = loops.get(site.holder)
         if site.span in executed and (node is None or site.span in wiped) and understood:
             continue  # a probe whose gradient is cleared unused
+        if node is None and understood and site.holder not in functions:
+            continue  # a statement of its own, outside any loop
         if node is not None and any(n.span in understood for n in analysis.static.walk(node)):
             continue  # another branch of a loop that is understood
         if site.span in executed and stuck and not covered:

@@ -156,6 +156,10 @@ class Attributes(Gradients):
             value.attrs[name] = self.make_module(f"{value.path}.module", self.ancestors[value.ident])
             value.attrs[name].modules |= value.modules  # type: ignore[attr-defined]
             return value.attrs[name]
+        if self.static.kind_of(name) == "optimizer":
+            made = self.make_optimizer(f"{value.path}.{name}", value.modules)
+            value.attrs[name] = made
+            return made
         sub = self.make_module(f"{value.path}.{name}", self.ancestors[value.ident])
         value.attrs[name] = sub
         return sub

@@ -26,6 +26,7 @@ from galint.run.values import (
 _WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
 _STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|take_step|apply_gradients)$")
 _FETCH = re.compile(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
+_MAKES = re.compile(r"optim|sched|build|create|make_|wrap|setup|register", re.I)
 _BENIGN = re.compile(
     r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I
 )
@@ -57,6 +58,7 @@ class OpaqueCalls(Classes):
         fed = [v for v in values if isinstance(v, Module)]
         if (
             fed
+            and not _MAKES.search(last)
             and not isinstance(receiver, Module | Optimizer)
             and (tensors or any(self.is_data(v) for v in values))
             and not _BENIGN.search(last)
