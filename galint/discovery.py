@@ -20,23 +20,25 @@ if TYPE_CHECKING:
 SUFFIXES = (".py", ".ipynb")
 """What a folder is searched for; a file named on the command line may have any suffix."""
 
-GRADIENT_WORDS = (b"backward", b"accum", b"zero_grad", b"training_step")
+GRADIENT_WORDS = (b"backward", b"zero_grad", b".accumulate", b"scaler")
 """A file with none of these has no loop that galint could speak about."""
-STEP_WORDS = (
-    b".step", b"step(", b"Trainer", b".accumulate(", b"accumulate_grad", b"gradient_accumulation", b"accum_iter",
-    b"update_grad",
-)  # fmt: skip
-"""… it also needs one of these, by which a gradient gets applied (or a trainer is told to do so) …"""
+STEP_WORDS = (b".step", b"step(", b"_step", b".accumulate", b"update_grad")
+"""… it also needs one of these, by which a gradient gets applied …"""
 FRAMEWORK_WORDS = (
     b"torch", b"lightning", b"accelerat", b"deepspeed", b"transformers", b"fabric", b"apex", b"timm", b".step(",
 )  # fmt: skip
 """… and one of these (`.step(` for loops whose imports come through a project's own module)."""
 
 _GRADIENT_CALL = re.compile(
-    rb"(?<!def )(?<!\w)\w{0,80}backward\w{0,40}\s{0,20}[(),\n]|accum|zero_grad|def training_step"
+    rb"\.\s{0,20}(?:manual_)?backward\s{0,20}\(|scaler\w{0,40}\s{0,20}\(|\.\s{0,20}accumulate\s{0,20}\(|\bzero_grad\s{0,20}\("
 )
 _STEP_CALL = re.compile(
-    rb"step\w{0,40}\s{0,20}[(),\n]|update_grad|Trainer|\.accumulate\(|accumulate_grad|gradient_accum|accum_iter"
+    rb"(?<!def )(?<!\w)\w{0,80}step\w{0,40}\s{0,20}\(|\.\s{0,20}step\b|update_grad|\.\s{0,20}accumulate\s{0,20}\("
+)
+_TEXTS_AND_COMMENTS = re.compile(
+    rb"#[^\r\n]*|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"
+    rb"|\"(?:[^\"\\\r\n]|\\.)*\"|'(?:[^'\\\r\n]|\\.)*'",
+    re.DOTALL,
 )
 
 _PROJECT_MARKS = ("pyproject.toml", "galint.toml", ".git", ".hg", "setup.py", "setup.cfg")
@@ -55,11 +57,19 @@ class Target:
 def may_matter(data: bytes) -> bool:
     """False when the bytes lack a gradient, a step or a framework word: such a file is never parsed.
 
-    Words decide for most files; only where all kinds occur, slower patterns ask for calls (a `def backward`
-    of an autograd function is no backward).
+    Words decide for most files; only where all kinds occur, slower patterns ask for calls, first anywhere and then
+    outside texts and comments (a library's documentation shows many loops).
     """
-    words = all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
-    return words and _GRADIENT_CALL.search(data) is not None and _STEP_CALL.search(data) is not None
+    if not all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS)):
+        return False
+    if not _calls(data):
+        return False
+    notebook = data.lstrip()[:1] == b"{"  # its code stands in texts
+    return notebook or _calls(_TEXTS_AND_COMMENTS.sub(b"", data))
+
+
+def _calls(data: bytes) -> bool:
+    return _GRADIENT_CALL.search(data) is not None and _STEP_CALL.search(data) is not None
 
 
 def find(paths: Sequence[str], resolver: Resolver, cwd: Path | None = None) -> Iterator[Target | SourceError]:

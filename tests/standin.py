@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 import time
-import types
 
+from galint import engine
 from galint.config import Config
 from galint.diagnostic import Diagnostic, Report
 from galint.registry import RULES
@@ -26,9 +26,7 @@ def lint(source: Source, config: Config, root: object = None) -> Report:
 
 
 if __name__ == "__main__":
-    engine = types.ModuleType("galint.engine")
-    engine.lint = lint  # type: ignore[attr-defined]
-    sys.modules["galint.engine"] = engine
+    engine.lint = lint
     from galint.cli import main
 
     main(sys.argv[1:])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import expects, fixtures
 
 from galint.config import Overrides, Resolver
 from galint.discovery import Target, find, may_matter, project_root
@@ -182,7 +183,6 @@ def test_any_pattern_compiles(pattern: str) -> None:
     "text",
     [
         "import torch\nloss.backward()\nopt.step()\n",
-        "import lightning as L\nL.Trainer(accumulate_grad_batches=4)\n",
         "from accelerate import Accelerator\nwith accelerator.accumulate(m): pass\n",
         "from .common import *\ndef f():\n    loss.backward()\n    opt.step()\n",
         "from util import NativeScaler\nimport torch\nloss_scaler(loss, opt, update_grad=(i + 1) % accum_iter == 0)\n",
@@ -190,6 +190,10 @@ def test_any_pattern_compiles(pattern: str) -> None:
 )
 def test_training_code_passes_the_filter(text: str) -> None:
     assert may_matter(text.encode())
+
+
+def test_every_marked_fixture_passes_the_filter() -> None:
+    assert [p.name for p in fixtures() if expects(p.read_text("utf-8")) and not may_matter(p.read_bytes())] == []
 
 
 @pytest.mark.parametrize(
@@ -200,6 +204,9 @@ def test_training_code_passes_the_filter(text: str) -> None:
         "import torch\nx = torch.zeros(3)\n",
         "def backward(): pass\n",
         "import torch\nloss.backward()\n",
+        "import lightning as L\nL.Trainer(accumulate_grad_batches=4)\n",
+        "import torch\n# loss.backward(); optimizer.step()\n",
+        "import torch\n'''\n>>> loss.backward()\n>>> optimizer.step()\n'''\n",
         "import torch\ndef backward(ctx): pass\nx.step()\n",
     ],
 )

@@ -74,7 +74,7 @@ def scalings(view: View) -> Iterator[Scaling]:
 
 def _rescaled(view: View) -> bool:
     """True when the program hands its gradients to a function that scales them by a number of its own."""
-    return any(_RESCALES.search(terminal(call.func)) is not None for call in view.static.calls)
+    return any(_RESCALES.search(name) is not None for name in view.static.called)
 
 
 def steady(view: View, steps: list[Step]) -> list[Step]:

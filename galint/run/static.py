@@ -357,6 +357,11 @@ class Static:
         """Every call of the program."""
         return [node for node in self.everything() if isinstance(node, p.Call)]
 
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The last names of everything that is called."""
+        return frozenset(terminal(call.func) for call in self.calls)
+
     def everything(self) -> Iterator[p.Node]:
         """Every node of the program and of the files it imports."""
         for body in self.bodies:
