@@ -116,6 +116,7 @@ def _entry(report: Report) -> dict[str, Any]:
         "loops": report.loops,
         "understood": report.understood,
         "diagnostics": [_from_diagnostic(d) for d in report.diagnostics],
+        "elsewhere": [_from_diagnostic(d) for d in report.elsewhere],
         "not_understood": [[n.filename, _from_span(n.span), n.reason, n.cell] for n in report.not_understood],
     }
 
@@ -123,6 +124,7 @@ def _entry(report: Report) -> dict[str, Any]:
 def _report(entry: dict[str, Any]) -> Report:
     return Report(
         diagnostics=[_to_diagnostic(item) for item in entry["diagnostics"]],
+        elsewhere=[_to_diagnostic(item) for item in entry["elsewhere"]],
         files=1,
         loops=int(entry["loops"]),
         understood=int(entry["understood"]),

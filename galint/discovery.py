@@ -32,6 +32,7 @@ FRAMEWORK_WORDS = (
 _GRADIENT_CALL = re.compile(
     rb"\.\s{0,20}(?:manual_)?backward\s{0,20}\(|scaler\w{0,40}\s{0,20}\(|\.\s{0,20}accumulate\s{0,20}\(|\bzero_grad\s{0,20}\("
 )
+_WRAP_CALL = re.compile(rb"\b(?:DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard)\(\s*(?:module\s*=\s*)?\w")
 _STEP_CALL = re.compile(
     rb"(?<!def )(?<!\w)\w{0,80}step\w{0,40}\s{0,20}\(|\.\s{0,20}step\b|update_grad|\.\s{0,20}accumulate\s{0,20}\("
 )
@@ -60,6 +61,8 @@ def may_matter(data: bytes) -> bool:
     Words decide for most files; only where all kinds occur, slower patterns ask for calls, first anywhere and then
     outside texts and comments (a library's documentation shows many loops).
     """
+    if _WRAP_CALL.search(data) is not None and b"torch" in data:
+        return True  # a launching file: what it wraps trains in a file that it imports
     if not all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS)):
         return False
     if not _calls(data):

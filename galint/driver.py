@@ -76,6 +76,7 @@ def with_severities(report: Report, config: Config) -> Report:
     """The report with the configuration's severity overrides applied."""
     if config.severity:
         report.diagnostics = [_override(diagnostic, config) for diagnostic in report.diagnostics]
+        report.elsewhere = [_override(diagnostic, config) for diagnostic in report.elsewhere]
     return report
 
 
@@ -164,6 +165,7 @@ def _collect(results: Iterable[Report | str], total: int, outcome: Outcome, prog
         if progress is not None:
             progress(done, total)
     outcome.problems += outcome.report.internal_errors
+    outcome.report.gather({target.filename for target in outcome.targets})
     outcome.report.diagnostics.sort(key=_order)
     outcome.report.not_understood.sort(key=lambda loop: (loop.filename, loop.cell or 0, loop.span))
 
