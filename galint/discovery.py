@@ -32,7 +32,9 @@ FRAMEWORK_WORDS = (
 _GRADIENT_CALL = re.compile(
     rb"\.\s{0,20}(?:manual_)?backward\s{0,20}\(|scaler\w{0,40}\s{0,20}\(|\.\s{0,20}accumulate\s{0,20}\(|\bzero_grad\s{0,20}\("
 )
-_WRAP_CALL = re.compile(rb"\b(?:DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard)\(\s*(?:module\s*=\s*)?\w")
+_WRAP_CALL = re.compile(
+    rb"\b(?:DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard)\(\s*(?:module\s*=\s*)?\w"
+)
 _STEP_CALL = re.compile(
     rb"(?<!def )(?<!\w)\w{0,80}step\w{0,40}\s{0,20}\(|\.\s{0,20}step\b|update_grad|\.\s{0,20}accumulate\s{0,20}\("
 )

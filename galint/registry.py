@@ -7,6 +7,8 @@ from galint.rule import Fixability, Rule, Severity
 _E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 _NEVER, _SOME = Fixability.NEVER, Fixability.SOMETIMES
 
+# One line a rule, however long.
+# fmt: off
 RULES: tuple[Rule, ...] = (
     Rule("GA000", "syntax-error", _E, _NEVER, "the file is not valid Python, so it was not analysed"),
     Rule("GA001", "unused-ignore", _N, _SOME, "an ignore comment suppresses nothing, or names no rule"),
@@ -40,3 +42,4 @@ RULES: tuple[Rule, ...] = (
     Rule("GA603", "unsynchronised-step", _E, _SOME, "a step applies gradients that were never all-reduced"),
     Rule("GA701", "accumulate-misused", _E, _SOME, "`accumulate()` is nested, given a list, without N, or around a bare backward"),
 )
+# fmt: on

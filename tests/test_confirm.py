@@ -180,7 +180,11 @@ def test_json_names_the_finding_and_shows_the_slice(folder: Path) -> None:
     assert verdict["window"]["nw"] == pytest.approx([4.0] * 4, rel=1e-3)
     assert document["exit_code"] == done.returncode == 1
     text = document["slices"][0]["text"]
-    assert "backward" in text and "os.system" not in text and "socket" not in text.replace("imported('socket')", "").replace("socket =", "")
+    assert (
+        "backward" in text
+        and "os.system" not in text
+        and "socket" not in text.replace("imported('socket')", "").replace("socket =", "")
+    )
 
 
 def test_sarif_carries_the_verdict(folder: Path) -> None:
@@ -210,6 +214,8 @@ def test_a_process_of_slices_cannot_leave_its_folder(tmp_path: Path) -> None:
     )
     here = tmp_path / "inside"
     here.mkdir()
-    done = subprocess.run([sys.executable, "-c", program], cwd=here, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=here, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.stdout.strip() == "5", done.stderr
     assert (here / "mine.txt").exists() and not (tmp_path / "theirs.txt").exists()

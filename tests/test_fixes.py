@@ -102,7 +102,7 @@ def test_batchnorm_is_shown_and_never_applied() -> None:
     assert seen >= 3
 
 
-TWO_FAULTS = '''import torch
+TWO_FAULTS = """import torch
 
 
 def train(model, loader, criterion, accumulate: int):
@@ -114,7 +114,7 @@ def train(model, loader, criterion, accumulate: int):
             loss.backward()
             if i % accumulate == 0:
                 optimizer.step()
-'''
+"""
 
 
 def test_several_fixes_go_together() -> None:

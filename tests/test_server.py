@@ -477,7 +477,9 @@ async def test_a_client_that_dies_leaves_no_server_behind(after: bytes) -> None:
 
 
 async def test_without_pygls_one_line_says_what_to_install(tmp_path: Path) -> None:
-    blocked = "import sys; sys.modules['pygls'] = None; sys.argv = ['galint', 'server']; from galint.cli import main; main()"
+    blocked = (
+        "import sys; sys.modules['pygls'] = None; sys.argv = ['galint', 'server']; from galint.cli import main; main()"
+    )
     done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert done.returncode == 2
     assert done.stderr == "galint: the language server needs pygls: install `galint[lsp]`\n"

@@ -143,9 +143,7 @@ def test_agrees_with_cpython(module: str) -> None:
     assert ours == theirs
     assert starts == their_starts
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
-    assert parse(code).comments == {
-        t.start[0]: t.string[1:].strip() for t in tokens if t.type == tokenize.COMMENT
-    }
+    assert parse(code).comments == {t.start[0]: t.string[1:].strip() for t in tokens if t.type == tokenize.COMMENT}
 
 
 @pytest.mark.parametrize("newline", ["\r\n", "\r"])

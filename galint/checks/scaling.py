@@ -47,7 +47,9 @@ def scalings(view: View) -> Iterator[Scaling]:
             window = view.window(step)
             home = view.loop_of(window[-1]) if window else None
             window = [t for t in window if view.loop_of(t) == home]
-            if len(window) < 2 or not is_accumulation(view, step, cadence is not None or any(g.moduli for g in step.guards)):
+            if len(window) < 2 or not is_accumulation(
+                view, step, cadence is not None or any(g.moduli for g in step.guards)
+            ):
                 continue
             if len(distinct) < 2 and not lost:
                 continue

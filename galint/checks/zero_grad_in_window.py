@@ -45,7 +45,12 @@ def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[S
         applied = {e.micro for e in step.applied}
         wiped: dict[Span, list[tuple[Entry, Mark]]] = {}
         for entry, mark in step.lost:
-            covered = entry.span in view.shared(ledger) or entry.micro in applied or entry.micro in used or not _same_loop(view, entry, applied)
+            covered = (
+                entry.span in view.shared(ledger)
+                or entry.micro in applied
+                or entry.micro in used
+                or not _same_loop(view, entry, applied)
+            )
             if covered or not _inside(view, entry, mark) or not (entry.sure or view.lone(ledger)):
                 continue
             wiped.setdefault(mark.span, []).append((entry, mark))

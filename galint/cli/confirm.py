@@ -24,7 +24,11 @@ from galint.errors import ConfigError, SourceError
 )
 @click.argument("paths", metavar="PATH[:LINE]…", nargs=-1)
 @click.option(
-    "--output-format", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True, help="How to report."
+    "--output-format",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    show_default=True,
+    help="How to report.",
 )
 @click.option("-o", "--output-file", type=click.Path(path_type=Path), help="Write to this file.")
 @click.option("--device", default="auto", show_default=True, help="auto (CUDA where there is one), cpu, cuda, cuda:1 …")

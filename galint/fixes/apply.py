@@ -68,9 +68,7 @@ def fix_source(source: Source, config: Config, root: Path | None, may: Allowed) 
     return result
 
 
-def _round(
-    source: Source, chosen: list[Diagnostic], config: Config, root: Path | None
-) -> tuple[str, list[Diagnostic]]:
+def _round(source: Source, chosen: list[Diagnostic], config: Config, root: Path | None) -> tuple[str, list[Diagnostic]]:
     """The text with as many of the fixes as go together; only the first where together they bring a new finding."""
     taken: list[Change] = []
     applied: list[Diagnostic] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,9 +52,7 @@ class Situation:
         """A fresh collector of changes."""
         return Editor(self.lines, self.outline)
 
-    def done(
-        self, editor: Editor, message: str, applicability: Applicability = Applicability.SAFE
-    ) -> Candidate:
+    def done(self, editor: Editor, message: str, applicability: Applicability = Applicability.SAFE) -> Candidate:
         """The editor's changes as a candidate."""
         return Candidate(message, tuple(sorted(set(editor.changes))), applicability)
 
@@ -336,7 +334,7 @@ def moduli(test: p.Expr) -> list[p.Expr]:
     return found or [c for c in compared if not isinstance(c, p.Const) or (isinstance(c.value, int) and c.value > 1)]
 
 
-def _children(node: p.Node) -> Iterator[p.Node]:
+def _children(node: p.Node) -> Iterable[p.Node]:
     from galint.run.static import children
 
     return children(node)

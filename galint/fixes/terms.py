@@ -66,13 +66,13 @@ def _gradient_loops(s: Situation, spelled: set[str]) -> Iterator[p.Stmt]:
             inner = stmt.body[0]
             inner = inner.body[0] if isinstance(inner, p.If) and len(inner.body) == 1 else inner
             match inner:
-                case p.AugAssign(op="/", target=target, value=value) if (
-                    p.text(value) in spelled and ".grad" in p.text(target)
+                case p.AugAssign(op="/", target=target, value=value) if p.text(value) in spelled and ".grad" in p.text(
+                    target
                 ):
                     yield stmt
-                case p.ExprStmt(value=p.Call(func=p.Attr(name="div_", value=owner), args=(arg,))) if (
-                    p.text(arg.value) in spelled and ".grad" in p.text(owner)
-                ):
+                case p.ExprStmt(value=p.Call(func=p.Attr(name="div_", value=owner), args=(arg,))) if p.text(
+                    arg.value
+                ) in spelled and ".grad" in p.text(owner):
                     yield stmt
 
 

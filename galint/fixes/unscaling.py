@@ -60,9 +60,7 @@ def _groups(s: Situation, unscale: p.Stmt) -> Iterator[list[p.Stmt]]:
 
 def _holds_step(s: Situation, body: p.Body) -> bool:
     names = {"step", "backward"}
-    return any(
-        isinstance(n, p.Call) and terminal(n.func) in names for stmt in body for n in s.outline.walk(stmt)
-    )
+    return any(isinstance(n, p.Call) and terminal(n.func) in names for stmt in body for n in s.outline.walk(stmt))
 
 
 def _in_front(s: Situation, step: p.Stmt, group: list[p.Stmt]) -> p.Stmt | None:

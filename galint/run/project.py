@@ -31,8 +31,27 @@ _WORDS = (
 )  # fmt: skip
 
 _FRAMEWORKS = frozenset(
-    "torch accelerate lightning pytorch_lightning lightning_fabric deepspeed transformers apex timm torchvision trl diffusers peft ignite "
-    "mmengine fairscale colossalai tqdm numpy".split()
+    [
+        "torch",
+        "accelerate",
+        "lightning",
+        "pytorch_lightning",
+        "lightning_fabric",
+        "deepspeed",
+        "transformers",
+        "apex",
+        "timm",
+        "torchvision",
+        "trl",
+        "diffusers",
+        "peft",
+        "ignite",
+        "mmengine",
+        "fairscale",
+        "colossalai",
+        "tqdm",
+        "numpy",
+    ]
 )
 _FOLLOW = re.compile(
     r"arg|config|cfg|option|opt|parse|model|net|build|create|make|init|wrap|setup|prepare|loss|criterion|scale|sched|accum|step|distrib|ddp|"

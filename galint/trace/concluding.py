@@ -16,7 +16,13 @@ from galint.trace.model import ENDED, Status, Trace, Verdict, Window, add, from_
 SCALING = frozenset({"GA201", "GA202", "GA203", "GA204", "GA205", "GA206"})
 """Rules about the factor in the loss: certain only where the text shows how the loss is made."""
 
-_SHOWN_BY = {"GA103": ("GA401", "GA101"), "GA104": ("GA401", "GA402"), "GA107": ("GA102",), "GA302": ("GA301",), "GA602": ("GA601",)}
+_SHOWN_BY = {
+    "GA103": ("GA401", "GA101"),
+    "GA104": ("GA401", "GA402"),
+    "GA107": ("GA102",),
+    "GA302": ("GA301",),
+    "GA602": ("GA601",),
+}
 """Rules without a number of their own, and those whose number shows them."""
 
 _OUTSIDE = {
@@ -140,10 +146,21 @@ def _relocate(window: Window, where: Where) -> None:
 
 def _decide(d: Diagnostic, job: Job, tries: dict[str, _Try], trouble: str) -> Outcome:
     sliced, replayed = (t if t is not None and t.ran else None for t in (tries.get("slice"), tries.get("replay")))
-    if sliced is not None and replayed is not None and replayed.measured and not sliced.measured and not sliced.result["error"]:
+    if (
+        sliced is not None
+        and replayed is not None
+        and replayed.measured
+        and not sliced.measured
+        and not sliced.result["error"]
+    ):
         sliced = None
     if sliced is None and replayed is None:
-        why = trouble or job.no_slice or next((t.result["failed"] for t in tries.values() if t.result["failed"]), "") or "no gradient step ran"
+        why = (
+            trouble
+            or job.no_slice
+            or next((t.result["failed"] for t in tries.values() if t.result["failed"]), "")
+            or "no gradient step ran"
+        )
         return Outcome(d, Status.INCONCLUSIVE, f"the loop could not be run: {why}", failed=True)
     if sliced is None and replayed is not None:
         out = _outcome(d, replayed)
@@ -176,7 +193,9 @@ def _outcome(d: Diagnostic, ran: _Try) -> Outcome:
         base.reference = "parameters are equal on all ranks"
         base.status = Status.CONFIRMED if gap > 1e-6 else Status.REFUTED
         base.reason = (
-            "the step applies a gradient that was not synchronised" if gap > 1e-6 else "two ranks stay equal after their steps"
+            "the step applies a gradient that was not synchronised"
+            if gap > 1e-6
+            else "two ranks stay equal after their steps"
         )
         base.shown = measured[0] if measured else None
         return base
@@ -291,4 +310,3 @@ def body(out: Outcome) -> dict[str, Any]:
         "reference": out.reference, "how": out.how, "notes": out.notes, "device": out.device, "window": shown,
         "windows": [{"n": w.n, "nw": w.nw, "measured": w.measured} for w in out.windows],
     }  # fmt: skip
-

@@ -21,7 +21,16 @@ SECONDS = 15.0
 """For one slice; what it has shown until then counts, if a window was measured."""
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1", ""}
-_FORBIDDEN = {"os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "subprocess.Popen", "pty.spawn"}
+_FORBIDDEN = {
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.fork",
+    "os.forkpty",
+    "subprocess.Popen",
+    "pty.spawn",
+}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -106,7 +115,9 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
     trace = Trace()
     replayer = Replayer() if job["norm"] else None
     patches = Patches()
-    recorder = Recorder(lambda r: add(trace, r), limit=job["limit"], before_step=replayer.before_step if replayer else None)
+    recorder = Recorder(
+        lambda r: add(trace, r), limit=job["limit"], before_step=replayer.before_step if replayer else None
+    )
     hooks = Hooks(recorder)
     hooks.install()
     if replayer is not None:
@@ -196,7 +207,9 @@ def _gap(recorder: Any) -> float | None:
     import torch
     import torch.distributed as dist
 
-    parameters = [p.detach().flatten().double().cpu() for o in recorder.states for g in o.param_groups for p in g["params"]]
+    parameters = [
+        p.detach().flatten().double().cpu() for o in recorder.states for g in o.param_groups for p in g["params"]
+    ]
     if not parameters or not dist.is_initialized():
         return None
     mine = torch.cat(parameters)

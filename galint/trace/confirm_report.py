@@ -34,7 +34,11 @@ def text(outcomes: Sequence[Outcome], console: Console) -> None:
         note = " (note)" if informs(d.code) else ""
         console.print(
             Text.assemble(
-                f"{place(d)}: ", (f"{d.code} {d.name}", "bold"), " ", (f"{out.status}{note}", _COLORS[out.status]), f": {out.reason}"
+                f"{place(d)}: ",
+                (f"{d.code} {d.name}", "bold"),
+                " ",
+                (f"{out.status}{note}", _COLORS[out.status]),
+                f": {out.reason}",
             ),
             soft_wrap=True,
         )
@@ -79,7 +83,12 @@ def as_json(outcomes: Sequence[Outcome], slices: Sequence[tuple[str, str]] = ())
         verdicts.append({**body(out), "filename": d.filename, "line": d.span.row, "finding": finding})
     from galint import __version__
 
-    document: dict[str, Any] = {"version": 1, "galint": __version__, "verdicts": verdicts, "exit_code": exit_code(outcomes)}
+    document: dict[str, Any] = {
+        "version": 1,
+        "galint": __version__,
+        "verdicts": verdicts,
+        "exit_code": exit_code(outcomes),
+    }
     if slices:
         document["slices"] = [{"filename": f, "text": t} for f, t in slices]
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -60,7 +60,9 @@ def confirm(
             continue
         if not may_matter(data):
             continue
-        made, left = _prepare(Source.from_bytes(data, target.filename, target.path), target.config, target.root, line, codes, count)
+        made, left = _prepare(
+            Source.from_bytes(data, target.filename, target.path), target.config, target.root, line, codes, count
+        )
         out.outcomes += left
         if made is not None:
             files.append(made)
@@ -100,7 +102,9 @@ def _prepare(
     if line is not None:
         kept = _at(kept, line)
     work, left = jobs(analysis, kept, first)
-    lost = [Outcome(d, Status.INCONCLUSIVE, "the run that shows it needs another number for N", failed=False) for d in left]
+    lost = [
+        Outcome(d, Status.INCONCLUSIVE, "the run that shows it needs another number for N", failed=False) for d in left
+    ]
     return _File(_where(analysis, source), work), lost
 
 

@@ -87,11 +87,19 @@ def _run_of(analysis: Analysis, diagnostic: Diagnostic) -> tuple[EntryRuns, RunR
         if check.code != diagnostic.code:
             continue
         for entry in analysis.exploration.entries:
-            runs = [r for _, r in entry.rares] if check.witness == "rare" else [entry.base if check.witness == "even" else entry.tail]
+            runs = (
+                [r for _, r in entry.rares]
+                if check.witness == "rare"
+                else [entry.base if check.witness == "even" else entry.tail]
+            )
             runs += [r for _, r in entry.flips]
             for run in runs:
                 try:
-                    spans = {f.span for f in check.run(View(run, analysis.static, analysis.program)) if f.code == diagnostic.code}
+                    spans = {
+                        f.span
+                        for f in check.run(View(run, analysis.static, analysis.program))
+                        if f.code == diagnostic.code
+                    }
                 except Exception:  # the linter has reported a check that fails
                     continue
                 if diagnostic.span in spans:
@@ -104,8 +112,12 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
     static = analysis.static
     bodies = static.bodies
     wraps = {getattr(m, "wrap", "") for m in run.modules.values()} - {""}
-    synced = {n for n, uses in static.uses.items() if uses & {"no_sync", "require_backward_grad_sync", "no_backward_sync"}}
-    ddp = bool(wraps & {"ddp", "fsdp", "fsdp2", "apex-ddp"}) or bool(synced - {"accelerator", "fabric"}) or _flags(static)
+    synced = {
+        n for n, uses in static.uses.items() if uses & {"no_sync", "require_backward_grad_sync", "no_backward_sync"}
+    }
+    ddp = (
+        bool(wraps & {"ddp", "fsdp", "fsdp2", "apex-ddp"}) or bool(synced - {"accelerator", "fabric"}) or _flags(static)
+    )
     names = {n for body in bodies for s in body for n in _names(static, s)}
     kinds = {n: k for n in names if (k := static.kind_of(n))}
     values = {k: _plain(v) for k, v in run.scenario.values.items()}
@@ -113,7 +125,9 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
     forced = dict(run.scenario.choices)
     owners = {o.modules for o in run.optimizers.values() if o.modules}
     several = [m for m in run.modules.values() if not getattr(m, "wrap", "") and getattr(m, "made", None) is not None]
-    distinct = len(owners) > 1 or (bool(owners) and len(several) > 1 and any(d.code in {"GA102", "GA107"} for d in job.findings))
+    distinct = len(owners) > 1 or (
+        bool(owners) and len(several) > 1 and any(d.code in {"GA102", "GA107"} for d in job.findings)
+    )
     found = operations(run)
     scenario = run.scenario
     body: dict[str, Any] = {
@@ -137,7 +151,9 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
         "wrapped": sorted(synced - {"self", "accelerator", "fabric"}),
         "distinct": distinct,
         "single": len([x for x in run.ledgers.values() if x.steps]) <= 1,
-        "optimizers": [n for n, x in run.ledgers.items() if x.steps and not n.startswith("#") and n.replace(".", "").isidentifier()],
+        "optimizers": [
+            n for n, x in run.ledgers.items() if x.steps and not n.startswith("#") and n.replace(".", "").isidentifier()
+        ],
         "ddp": ddp,
         "traffic": ddp,
         "norm": norm,
@@ -172,7 +188,10 @@ def _code(code: Any) -> str:
 
 def _flags(static: Static) -> bool:
     return any(
-        isinstance(n, p.Attr) and n.name == "require_backward_grad_sync" for body in static.bodies for s in body for n in static.walk(s)
+        isinstance(n, p.Attr) and n.name == "require_backward_grad_sync"
+        for body in static.bodies
+        for s in body
+        for n in static.walk(s)
     )
 
 
@@ -210,7 +229,10 @@ def _plain(value: Any) -> Any:
 def _terminals(run: RunResult, values: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     """Settings by their last name, where that is unique."""
     out: dict[str, set[Any]] = {}
-    for path, value in [*values.items(), *((k, v) for k, v in known.items() if run.roles.get(k) in {"window", "epochs"})]:
+    for path, value in [
+        *values.items(),
+        *((k, v) for k, v in known.items() if run.roles.get(k) in {"window", "epochs"}),
+    ]:
         name = path_terminal(path)
         if value is not None and name and path.endswith((name, f"{name}']")):
             out.setdefault(name, set()).add(value)
@@ -296,9 +318,21 @@ def _start(folder: Path) -> subprocess.Popen[str]:
         "PYTHONPATH": root, "HOME": str(folder), "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0",
     }  # fmt: skip
-    command = [sys.executable, "-m", "galint.trace.confirm_child", str(folder / "jobs.json"), str(folder / "results.jsonl")]
+    command = [
+        sys.executable,
+        "-m",
+        "galint.trace.confirm_child",
+        str(folder / "jobs.json"),
+        str(folder / "results.jsonl"),
+    ]
     return subprocess.Popen(
-        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 

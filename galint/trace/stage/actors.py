@@ -68,7 +68,11 @@ def optimizer(name: str, parameters: list[nn.Parameter]) -> torch.optim.Optimize
     cls: Any = getattr(torch.optim, name, None)
     if name == "LBFGS":
         raise NoStage("LBFGS evaluates the loss several times in one step")
-    if not isinstance(cls, type) or not issubclass(cls, torch.optim.Optimizer) or name in {"SparseAdam", "Optimizer", "Muon"}:
+    if (
+        not isinstance(cls, type)
+        or not issubclass(cls, torch.optim.Optimizer)
+        or name in {"SparseAdam", "Optimizer", "Muon"}
+    ):
         cls = torch.optim.SGD
     if cls is torch.optim.SGD:
         return torch.optim.SGD(unique, lr=LEARNING_RATE, momentum=0.9)

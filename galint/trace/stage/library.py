@@ -19,10 +19,19 @@ if TYPE_CHECKING:
     from galint.trace.stage.world import World
 
 _WRAPS = frozenset({"DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP"})
-_STAYS = frozenset({"DataParallel", "compile", "convert_sync_batchnorm", "convert", "get_peft_model", "deepcopy", "cast"})
+_STAYS = frozenset(
+    {"DataParallel", "compile", "convert_sync_batchnorm", "convert", "get_peft_model", "deepcopy", "cast"}
+)
 _BARS = frozenset({"tqdm", "track", "tqdm_notebook", "progress_bar", "Progress"})
 _CREATES = frozenset({"tensor", "as_tensor", "zeros", "FloatTensor", "ones", "full"})
-_MATH: dict[str, Callable[..., Any]] = {"ceil": math.ceil, "floor": math.floor, "sqrt": math.sqrt, "log": math.log, "exp": math.exp, "prod": math.prod}
+_MATH: dict[str, Callable[..., Any]] = {
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "exp": math.exp,
+    "prod": math.prod,
+}
 
 
 def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -39,7 +48,11 @@ def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs
         if isinstance(enabled, Unknown):
             enabled = world.decide(enabled, enabled.path, None, True)
         return actors.scaler(world.device, bool(enabled))
-    if root in {"deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"} and last in {"initialize", "Fabric", "Trainer"}:
+    if root in {"deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"} and last in {
+        "initialize",
+        "Fabric",
+        "Trainer",
+    }:
         raise NoStage(f"`{dotted}` has no tiny stand-in")
     if actors.is_scheduler(dotted):
         owner = next((a for a in (*args, *kwargs.values()) if isinstance(a, torch.optim.Optimizer)), None)
@@ -69,7 +82,11 @@ def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs
     made = world.unknown_call(External(dotted), text, args, kwargs)
     if isinstance(made, Unknown):
         made.origin = dotted
-        made.data = made.data or (root in {"torch", "np", "numpy", "random"} and last not in {"load", "device"} and not dotted.startswith("torch.nn"))
+        made.data = made.data or (
+            root in {"torch", "np", "numpy", "random"}
+            and last not in {"load", "device"}
+            and not dotted.startswith("torch.nn")
+        )
         if dotted.startswith("torch.nn.") and not last.endswith("Loss") and not made.kind and last[:1].isupper():
             return world.module(text)
         if dotted.startswith("torch.nn.") and last.endswith("Loss"):
@@ -89,7 +106,9 @@ def _owned(world: World, given: tuple[Any, ...]) -> list[nn.Parameter]:
 
 
 def _clip(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    found = [q for a in (*args[:1], kwargs.get("parameters")) for q in actors.parameters_in(a)] or list(world.main().parameters())
+    found = [q for a in (*args[:1], kwargs.get("parameters")) for q in actors.parameters_in(a)] or list(
+        world.main().parameters()
+    )
     limit = args[1] if len(args) > 1 else next((v for k, v in kwargs.items() if k in {"max_norm", "clip_value"}), 1.0)
     limit = float(limit) if isinstance(limit, int | float) else 1.0
     if "clip_grad_value" in text:
@@ -171,7 +190,9 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "trange": _range,
     "cycle": lambda w, t, a, k: itertools.cycle(builtin(w, "iter")(a[0])),
     "chain": lambda w, t, a, k: itertools.chain(*[builtin(w, "iter")(v) for v in a]),
-    "islice": lambda w, t, a, k: itertools.islice(builtin(w, "iter")(a[0]), *[v if isinstance(v, int) else None for v in a[1:]]),
+    "islice": lambda w, t, a, k: itertools.islice(
+        builtin(w, "iter")(a[0]), *[v if isinstance(v, int) else None for v in a[1:]]
+    ),
     "count": lambda w, t, a, k: itertools.count(*[v for v in a if isinstance(v, int)]),
     "zip_longest": lambda w, t, a, k: builtin(w, "zip")(*a),
     "SimpleNamespace": lambda w, t, a, k: _namespace(w, k),
@@ -242,7 +263,11 @@ def builtin(world: World, name: str) -> Callable[..., Any]:
         known = [a for a in args if not isinstance(a, Unknown)]
         if name in {"max", "min"} and len(args) > 1 and len(known) < len(args):
             numbers = [a for a in known if isinstance(a, int | float)]
-            return next((a for a in args if isinstance(a, Unknown)), None) if not numbers or max(numbers) <= 1 else numbers[0]
+            return (
+                next((a for a in args if isinstance(a, Unknown)), None)
+                if not numbers or max(numbers) <= 1
+                else numbers[0]
+            )
         if name in {"list", "tuple", "sum", "sorted", "reversed", "any", "all", "max", "min", "set"} and args:
             args = (iterable(args[0]), *args[1:]) if len(args) == 1 or name in {"sum", "sorted"} else args
         kwargs.pop("key", None)
@@ -280,7 +305,13 @@ def builtin(world: World, name: str) -> Callable[..., Any]:
         if not isinstance(key, str):
             return Unknown(world, "getattr(…)")
         value = world.attr(holder, key)
-        if default and isinstance(value, Unknown) and not value.kind and isinstance(default[0], int | float) and not isinstance(default[0], bool):
+        if (
+            default
+            and isinstance(value, Unknown)
+            and not value.kind
+            and isinstance(default[0], int | float)
+            and not isinstance(default[0], bool)
+        ):
             return world.setting(key, default[0])
         return value
 

@@ -56,7 +56,15 @@ class Members(Cast):
             return self.part(holder, name, f"{holder.path}.{name}")
         if isinstance(holder, int | float) and name in {"item", "float", "int", "long"}:
             return Method(lambda *_: holder)
-        if isinstance(holder, int | float) and name in {"to", "cuda", "cpu", "mean", "detach", "clone", "requires_grad_"}:
+        if isinstance(holder, int | float) and name in {
+            "to",
+            "cuda",
+            "cpu",
+            "mean",
+            "detach",
+            "clone",
+            "requires_grad_",
+        }:
             return Method(lambda *_, **__: holder)
         return Unknown(self, f"{name}")
 
@@ -127,7 +135,23 @@ class Members(Cast):
     def _of_flow(self, flow: Flow, name: str) -> Any:
         if name == "backward":
             return Method(lambda gradient=None, **_: self.backward(flow, gradient))
-        if name in {"item", "detach", "data", "numpy", "tolist", "size", "shape", "argmax", "max", "min", "ndim", "dtype", "device", "numel", "dim"}:
+        if name in {
+            "item",
+            "detach",
+            "data",
+            "numpy",
+            "tolist",
+            "size",
+            "shape",
+            "argmax",
+            "max",
+            "min",
+            "ndim",
+            "dtype",
+            "device",
+            "numel",
+            "dim",
+        }:
             return Unknown(self, f"loss.{name}", data=True)
         if name in {"div", "div_", "mul", "mul_", "add", "add_", "sub"}:
             op = {"div": "/", "mul": "*", "add": "+", "sub": "-"}[name.rstrip("_")]
@@ -216,7 +240,9 @@ class Members(Cast):
             return self._call_instance(function, text, args, kwargs)
         if isinstance(function, Flow):
             return function
-        if isinstance(function, torch.amp.GradScaler) or (isinstance(function, Unknown) and _HELPER.search(function.path)):
+        if isinstance(function, torch.amp.GradScaler) or (
+            isinstance(function, Unknown) and _HELPER.search(function.path)
+        ):
             from galint.trace.stage.things import stepped_by
 
             if stepped_by(cast("World", self), function, args, kwargs):
@@ -266,7 +292,10 @@ class Members(Cast):
         made.modules = [m for v in (*args, *kwargs.values()) for m in self.modules_in(v)]
         if isinstance(function, Unknown):
             made.modules += function.modules
-        made.source = next((a for a in args if isinstance(a, _SOURCES) or (isinstance(a, Unknown) and a.kind in {"loader", "range"})), None)
+        made.source = next(
+            (a for a in args if isinstance(a, _SOURCES) or (isinstance(a, Unknown) and a.kind in {"loader", "range"})),
+            None,
+        )
         made.data = made.data or any(isinstance(v, Unknown) and v.data for v in (*args, *kwargs.values()))
         return made
 
@@ -336,5 +365,3 @@ class Members(Cast):
         elif (start := cls.find("__init__")) is not None:
             self.apply(start[0], made, *args, **kwargs)
         return made
-
-

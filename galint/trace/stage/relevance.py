@@ -89,11 +89,19 @@ class Skeleton:
         return any(self._kept.get(s, False) and s not in own for s in below(stmt.body))
 
     def _jumps(self, body: p.Body) -> set[p.Stmt]:
-        return {s for s in below(body) if isinstance(s, p.Break | p.Continue | p.Import | p.ImportFrom | p.Scope | _COMPOUND)}
+        return {
+            s
+            for s in below(body)
+            if isinstance(s, p.Break | p.Continue | p.Import | p.ImportFrom | p.Scope | _COMPOUND)
+        }
 
     def _changes(self, stmt: p.Stmt) -> bool:
         """`names.append(x)` of a needed list, `scheduler.step()`, `parser.add_argument(…)`."""
-        if not isinstance(stmt, p.ExprStmt) or not isinstance(stmt.value, p.Call) or not isinstance(stmt.value.func, p.Attr):
+        if (
+            not isinstance(stmt, p.ExprStmt)
+            or not isinstance(stmt.value, p.Call)
+            or not isinstance(stmt.value.func, p.Attr)
+        ):
             return False
         name = stmt.value.func.name
         receiver = terminal(stmt.value.func.value)
@@ -177,7 +185,11 @@ def losses_of(bodies: Sequence[p.Body], static: Static) -> set[str]:
                     continue
                 if node.func.name in {"backward", "manual_backward"}:
                     receiver = node.func.value
-                    out.add(terminal(node.args[0].value) if node.args and terminal(receiver) not in out else terminal(receiver))
+                    out.add(
+                        terminal(node.args[0].value)
+                        if node.args and terminal(receiver) not in out
+                        else terminal(receiver)
+                    )
                     out.add(terminal(receiver))
                 elif node.func.name in {"scale", "scale_loss"} and node.args:
                     out.add(terminal(node.args[0].value))

@@ -75,7 +75,9 @@ def _is_definition(stmt: p.Stmt, static: Static) -> bool:
         return not static.tags(stmt) & {BACKWARD, STEP}
     if isinstance(stmt, p.Assign | p.AnnAssign):
         return not static.tags(stmt) & {BACKWARD, STEP}
-    return isinstance(stmt, p.ExprStmt) and isinstance(stmt.value, p.Call) and terminal(stmt.value.func) == "add_argument"
+    return (
+        isinstance(stmt, p.ExprStmt) and isinstance(stmt.value, p.Call) and terminal(stmt.value.func) == "add_argument"
+    )
 
 
 def _enter(builder: _Builder, entry: p.FunctionDef, owner: p.ClassDef | None, calls: str) -> ast.stmt:
@@ -112,7 +114,9 @@ class _Builder:
         """A block that Python does not allow to be empty."""
         return self.block(body) or [ast.Pass()]
 
-    def define(self, entry: p.FunctionDef, owner: p.ClassDef | None, bodies: Sequence[p.Body], out: list[ast.stmt]) -> None:
+    def define(
+        self, entry: p.FunctionDef, owner: p.ClassDef | None, bodies: Sequence[p.Body], out: list[ast.stmt]
+    ) -> None:
         """Make sure that an entry nested in a block that did not run is there."""
         if entry in self.defined or (owner is not None and owner in self.defined):
             return
@@ -158,7 +162,10 @@ class _Builder:
             case p.Scope(kind=kind, names=names):
                 return [ast.Global(list(names)) if kind == "global" else ast.Nonlocal(list(names))]
             case p.Import(names=names):
-                return [self._bind(alias or dotted.split(".")[0], dotted if alias else dotted.split(".")[0]) for dotted, alias in names]
+                return [
+                    self._bind(alias or dotted.split(".")[0], dotted if alias else dotted.split(".")[0])
+                    for dotted, alias in names
+                ]
             case p.ImportFrom(module=module, names=names):
                 return [
                     self._bind(alias or name, f"{module}.{name}" if module else name)
@@ -273,7 +280,11 @@ class _Builder:
     def _try(self, stmt: p.Try) -> list[ast.stmt]:
         handlers: list[ast.ExceptHandler] = []
         for handler in stmt.handlers:
-            names = {terminal(n) for n in self.static.walk(handler.type) if isinstance(n, p.Expr)} if handler.type else set()
+            names = (
+                {terminal(n) for n in self.static.walk(handler.type) if isinstance(n, p.Expr)}
+                if handler.type
+                else set()
+            )
             caught = sorted(names & _CAUGHT)
             if handler.type is not None and not caught:
                 continue

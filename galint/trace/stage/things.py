@@ -15,9 +15,35 @@ if TYPE_CHECKING:
     from galint.trace.stage.world import World
 
 _STAYS = frozenset(
-    ["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "train", "eval", "requires_grad_", "apply", "compile", "gradient_checkpointing_enable", "enable_input_require_grads", "convert_sync_batchnorm", "share_memory"]
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "half",
+        "float",
+        "double",
+        "bfloat16",
+        "train",
+        "eval",
+        "requires_grad_",
+        "apply",
+        "compile",
+        "gradient_checkpointing_enable",
+        "enable_input_require_grads",
+        "convert_sync_batchnorm",
+        "share_memory",
+    ]
 )
-_QUIET = frozenset(["state_dict", "load_state_dict", "save_pretrained", "register_forward_hook", "register_buffer", "register_comm_hook"])
+_QUIET = frozenset(
+    [
+        "state_dict",
+        "load_state_dict",
+        "save_pretrained",
+        "register_forward_hook",
+        "register_buffer",
+        "register_comm_hook",
+    ]
+)
 
 
 def member(world: World, holder: Any, name: str) -> Any:
@@ -154,7 +180,9 @@ def _accelerator(world: World, holder: Any, name: str) -> Any:
     if name in {"prepare_model", "prepare_optimizer", "prepare_data_loader", "prepare_scheduler"}:
         return Method(lambda thing, *_, **__: _prepared(world, holder, thing))
     if name == "accumulate":
-        return Method(lambda *models: holder.accumulate(*[m for m in map(world.real, models) if isinstance(m, nn.Module)]))
+        return Method(
+            lambda *models: holder.accumulate(*[m for m in map(world.real, models) if isinstance(m, nn.Module)])
+        )
     if name == "no_sync":
         return Method(lambda model=None, *_: holder.no_sync(world.main()))
     if name == "backward":
@@ -170,8 +198,18 @@ def _accelerator(world: World, holder: Any, name: str) -> Any:
         return Method(backward)
     if name in {"clip_grad_norm_", "clip_grad_value_"}:
         clip = getattr(holder, name)
-        return Method(lambda params=None, limit=1.0, *_, **__: clip(_parameters(world, params), float(limit) if isinstance(limit, int | float) else 1.0))
-    if name in {"sync_gradients", "is_main_process", "is_local_main_process", "gradient_accumulation_steps", "num_processes"}:
+        return Method(
+            lambda params=None, limit=1.0, *_, **__: clip(
+                _parameters(world, params), float(limit) if isinstance(limit, int | float) else 1.0
+            )
+        )
+    if name in {
+        "sync_gradients",
+        "is_main_process",
+        "is_local_main_process",
+        "gradient_accumulation_steps",
+        "num_processes",
+    }:
         return getattr(holder, name)
     if name in {"unwrap_model", "print", "wait_for_everyone"}:
         return Method(lambda model=None, *_, **__: model)

@@ -141,7 +141,12 @@ class Flow:
         if self.prediction is not None and self.tensor is None and not isinstance(other, int | float | Flow):
             return self  # an output, not a loss yet: `(output - target) ** 2`
         if isinstance(other, Flow):
-            if self.prediction is not None and self.tensor is None and other.tensor is None and other.prediction is not None:
+            if (
+                self.prediction is not None
+                and self.tensor is None
+                and other.tensor is None
+                and other.prediction is not None
+            ):
                 return self.world.passed_on([self, other], False)
             if op in {"+", "-"}:
                 a, b = (other.loss, self.loss) if reverse else (self.loss, other.loss)

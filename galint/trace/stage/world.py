@@ -100,7 +100,9 @@ class World(Containers):
 
     def born(self, value: Any) -> Any:
         """What backward will start from becomes a real loss where it is bound, so that its forward runs there."""
-        fresh = self.ticks > 0 or (isinstance(value, Unknown) and (value.data or value.modules))  # no `loss = build_loss()`
+        fresh = self.ticks > 0 or (
+            isinstance(value, Unknown) and (value.data or value.modules)
+        )  # no `loss = build_loss()`
         if isinstance(value, Unknown) and value.kind in {"", "criterion"} and fresh:
             return self.loss_of(value)
         return value
@@ -118,7 +120,11 @@ class World(Containers):
             number = self.number(text) if self.number(path) is None else self.number(path)
             if number is not None:
                 return number
-            out = Unknown(self, path if len(path) < 200 else text, data=getattr(left, "data", False) or getattr(right, "data", False))
+            out = Unknown(
+                self,
+                path if len(path) < 200 else text,
+                data=getattr(left, "data", False) or getattr(right, "data", False),
+            )
             out.modules = [*getattr(left, "modules", []), *getattr(right, "modules", [])]
             if out.modules and op in {"+", "-", "*", "/"}:
                 a, b = (self.loss_of(v) if isinstance(v, Unknown) and v.modules else v for v in (left, right))
@@ -279,7 +285,10 @@ class World(Containers):
         if value.kind == "range":
             return range(total)
         if value.data:
-            return [Unknown(self, f"{value.path}[{k}]", data=True) for k in range(int(count or length or self.job["window"]))]
+            return [
+                Unknown(self, f"{value.path}[{k}]", data=True)
+                for k in range(int(count or length or self.job["window"]))
+            ]
         if value.loader is None:
             value.loader = actors.loader(total)
         return value.loader
@@ -292,7 +301,11 @@ class World(Containers):
         """What a data loader gives is unknown data."""
         if isinstance(element, list) and len(element) == 1 and isinstance(element[0], torch.Tensor):
             return Unknown(self, "batch", data=True)
-        if isinstance(element, torch.Tensor) and not isinstance(element, torch.nn.Parameter) and element.dtype is torch.int64:
+        if (
+            isinstance(element, torch.Tensor)
+            and not isinstance(element, torch.nn.Parameter)
+            and element.dtype is torch.int64
+        ):
             return Unknown(self, "batch", data=True)
         if isinstance(element, tuple):
             return tuple(self.batch(e) for e in element)
@@ -360,7 +373,9 @@ class World(Containers):
         if code is None:
             return False
         names = code.co_varnames[: code.co_argcount]
-        defaults = dict(zip(names[len(names) - len(function.__defaults__ or ()) :], function.__defaults__ or (), strict=True))
+        defaults = dict(
+            zip(names[len(names) - len(function.__defaults__ or ()) :], function.__defaults__ or (), strict=True)
+        )
         defaults |= function.__kwdefaults__ or {}
         return isinstance(defaults.get(param), bool | int | float | str)
 
