@@ -7,6 +7,7 @@ from typing import Any
 
 from galint import program as p
 from galint.run.calls import Calls
+from galint.run.facts import RunResult
 from galint.run.machine import FOREIGN
 from galint.run.static import BACKWARD, STEP, Static
 
@@ -35,6 +36,7 @@ class Entries:
         self.machine = machine
         self.options = options
         self.spent = 0
+        self.known: dict[tuple[p.FunctionDef | None, str], RunResult] = {}
 
     def _own(self, func: p.FunctionDef) -> frozenset[str]:
         out: frozenset[str] = frozenset()

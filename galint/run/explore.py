@@ -78,6 +78,7 @@ class Explorer(EntryCalls):
     # --- the runs of one entry -----------------------------------------------------------------
 
     def _run_entry(self, entry: Entry) -> EntryRuns | None:
+        self.known.clear()
         scenario = Scenario()
         first = self.run(entry, scenario)
         if not first.backwards:
@@ -232,7 +233,14 @@ class Explorer(EntryCalls):
     # --- one run -------------------------------------------------------------------------------
 
     def run(self, entry: Entry, scenario: Scenario) -> RunResult:
-        """One abstract run."""
+        """One abstract run; a scenario that was run before is not run again."""
+        key = (entry.function, repr(scenario))
+        known = self.known.get(key)
+        if known is None:
+            known = self.known[key] = self._run(entry, scenario)
+        return known
+
+    def _run(self, entry: Entry, scenario: Scenario) -> RunResult:
         machine = self.machine(self.static, scenario, _RUN_FUEL, **self.options)
         n = max(scenario.window, scenario.length)
         machine.max_backwards = max(48, 6 * n)
