@@ -6,6 +6,8 @@ import importlib
 import io
 import json
 import os
+import signal
+import subprocess
 import sys
 import types
 from collections.abc import Callable
@@ -423,3 +425,30 @@ def test_every_flag_in_help_is_used_by_a_test() -> None:
                 options = [*parameter.opts, *parameter.secondary_opts]
                 for option in options:
                     assert f'"{option}"' in texts, f"galint {name} {option} has no test"
+
+
+def test_watch_checks_again_when_a_file_changes(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfor i, x in enumerate(loader):\n    loss = model(x) / 4\n    loss.backward()\n"
+        "    if (i + 1) % 4 == 0:\n        opt.step()\n        opt.zero_grad()\n"
+    )
+    (tmp_path / "a.py").write_text(text)
+    with subprocess.Popen(
+        [sys.executable, "-m", "galint", "--watch", "--output-format", "concise", "--select", "GA201"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        assert "watching" in process.stderr.readline()
+        (tmp_path / "a.py").write_text(text.replace(" / 4", ""))
+        assert "watching" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert out.count("a.py") == 1 and "GA201" in out
+    assert process.returncode == 130 and "Traceback" not in err
+
+
+def test_watch_needs_files(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "galint", "--watch", "-"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and "--watch" in done.stderr

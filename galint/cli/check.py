@@ -57,6 +57,7 @@ from galint.rule import Severity
     type=click.Path(path_type=Path),
     help="Write today's findings to this file and exit.",
 )
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes (default: as many as pay).")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the result cache.")
 @click.option("--cache-dir", metavar="FOLDER", help="Folder of the result cache.")
@@ -70,9 +71,19 @@ def command(
     stdin_filename: str | None, config: tuple[str, ...], isolated: bool, exclude: tuple[str, ...],
     extend_exclude: tuple[str, ...], force_exclude: bool | None, respect_gitignore: bool | None,
     baseline: str | None, write_baseline: Path | None, jobs: int | None, no_cache: bool, cache_dir: str | None,
-    show_files: bool, show_settings: bool, quiet: bool, verbose: bool, fixing: FixOptions,
+    show_files: bool, show_settings: bool, quiet: bool, verbose: bool, fixing: FixOptions, watch: bool,
 ) -> int:  # fmt: skip
     """Lint files and folders; `-` reads standard input. Without PATHS: the current folder."""
+    if watch:
+        from galint.cli.watch import watch as watching
+
+        context = click.get_current_context()
+        again = {**context.params, "watch": False}
+        return watching(
+            lambda: int(context.invoke(command, **again)),
+            paths or (".",),
+            lambda: Resolver(overrides(config, isolated, exclude=exclude, extend_exclude=extend_exclude)),
+        )
     resolver = Resolver(
         overrides(
             config, isolated, select=select, ignore=ignore, extend_select=extend_select, exclude=exclude,
