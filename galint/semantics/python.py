@@ -58,6 +58,8 @@ def _range(m: Calls, s: Site) -> Value | None:
             return Opaque(s.text)
         count = {"window": m.scenario.window, "length": m.scenario.length, "epochs": m.scenario.epochs}.get(role, 3)
         return Range(0, count, 1, frozenset({s.text}))
+    if not numbers:
+        return Opaque(s.text)
     ints = [int(n.value) for n in numbers if n is not None]
     last = numbers[-1]
     if role == "window" and last is not None and s.args and isinstance(m.resolve(s.args[-1]), Lit):
