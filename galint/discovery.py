@@ -32,8 +32,9 @@ FRAMEWORK_WORDS = (
 _GRADIENT_CALL = re.compile(
     rb"\.\s{0,20}(?:manual_)?backward\s{0,20}\(|scaler\w{0,40}\s{0,20}\(|\.\s{0,20}accumulate\s{0,20}\(|\bzero_grad\s{0,20}\("
 )
+_WRAP_WORDS = (b"DDP(", b"FSDP(", b"DataParallel", b"fully_shard(")
 _WRAP_CALL = re.compile(
-    rb"\b(?:DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard)\(\s*(?:module\s*=\s*)?\w"
+    rb"(?<!class )(?<!def )\b(?:DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard)\(\s*(?:module\s*=\s*)?\w"
 )
 _STEP_CALL = re.compile(
     rb"(?<!def )(?<!\w)\w{0,80}step\w{0,40}\s{0,20}\(|\.\s{0,20}step\b|update_grad|\.\s{0,20}accumulate\s{0,20}\("
@@ -63,14 +64,18 @@ def may_matter(data: bytes) -> bool:
     Words decide for most files; only where all kinds occur, slower patterns ask for calls, first anywhere and then
     outside texts and comments (a library's documentation shows many loops).
     """
-    if _WRAP_CALL.search(data) is not None and b"torch" in data:
-        return True  # a launching file: what it wraps trains in a file that it imports
-    if not all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS)):
+    words = all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
+    if not (words and _calls(data)) and not _launches(data):
         return False
-    if not _calls(data):
-        return False
-    notebook = data.lstrip()[:1] == b"{"  # its code stands in texts
-    return notebook or _calls(_TEXTS_AND_COMMENTS.sub(b"", data))
+    if data.lstrip()[:1] == b"{":  # a notebook: its code stands in texts
+        return True
+    code = _TEXTS_AND_COMMENTS.sub(b"''", data)
+    return (words and _calls(code)) or _launches(code)
+
+
+def _launches(data: bytes) -> bool:
+    """True for a launching file: what it wraps trains in a file that it imports."""
+    return any(w in data for w in _WRAP_WORDS) and b"torch" in data and _WRAP_CALL.search(data) is not None
 
 
 def _calls(data: bytes) -> bool:

@@ -27,6 +27,8 @@ from galint.semantics.configured import configured
 from galint.source import Source, Span
 from galint.syntax import deep, parse
 
+_INSTALLED = {"site-packages", "dist-packages"}
+"""Folders of installed packages are no project: their files are linted each on its own."""
 _RULES = {rule.code: rule for rule in RULES}
 
 
@@ -79,7 +81,7 @@ def _touches_gradients(program: p.Program, static: Static) -> bool:
 
 def _project(program: p.Program, root: Path | None, path: Path | None) -> Project | None:
     """The project files that a program imports; None where there is no root to stay inside."""
-    if root is None or path is None:
+    if root is None or path is None or _INSTALLED & set(path.parts):
         return None
     project = Project(root.absolute(), path.absolute(), parse)
     project.collect(program)

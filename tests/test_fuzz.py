@@ -306,3 +306,18 @@ def test_an_error_inside_one_check_is_one_line_and_the_rest_stands(monkeypatch: 
     report = driver.lint_bytes((HEAD + LOOP).encode(), "a.py", Config(), None, None)
     assert "GA201" in {d.code for d in report.diagnostics}
     assert any("GA403" in line and "made up" in line and "\n" not in line for line in report.internal_errors)
+
+
+def test_installed_packages_are_linted_file_by_file(tmp_path: Path) -> None:
+    from galint.engine import lint as whole
+    from galint.source import Source
+
+    for name, followed in (("site-packages", False), ("project", True)):
+        folder = tmp_path / name / "pack"
+        folder.mkdir(parents=True)
+        (folder / "helper.py").write_text("def scaled(loss):\n    return loss / 4\n")
+        text = HEAD + "from pack.helper import scaled\n" + LOOP.replace("model(batch)", "scaled(model(batch))")
+        (folder / "train.py").write_text(text)
+        path = folder / "train.py"
+        report = whole(Source("train.py", text, path), Config(), tmp_path / name)
+        assert bool(report.followed) is followed
