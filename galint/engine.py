@@ -176,8 +176,14 @@ def diagnose(analysis: Analysis, source: Source) -> list[Diagnostic]:
                 if key not in found or (found[key].configuration and not configuration):
                     found[key] = _diagnostic(finding, configuration, source, analysis)
     off = {span for code, span in found if code == "GA401"}
-    # Where the cadence itself is off, the tail follows from it.
-    return [d for (code, span), d in found.items() if not (code in {"GA402", "GA403"} and span in off)]
+    wiped = {span for code, span in found if code == "GA101"}
+    # Where the cadence itself is off, or every window is cleared there, the tail follows from it.
+    return [
+        d
+        for (code, span), d in found.items()
+        if not (code in {"GA402", "GA403"} and span in off)
+        and not (code == "GA403" and any(r.span in wiped for r in d.related))
+    ]
 
 
 def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[Finding, str | None]]:

@@ -18,11 +18,12 @@ def check(view: View) -> Iterator[Finding]:
         if tail.kind != "dropped" or tail.cadence is None:
             continue
         label = tail.cadence.label if tail.cadence.label.isdigit() else f"`{tail.cadence.label}`"
+        of = "of an epoch" if tail.clear is not None else "of the only pass over the data"
         related = ((tail.clear, "cleared here, at the start of the next epoch"),) if tail.clear is not None else ()
         yield Finding(
             CODE,
             tail.span,
-            f"the last {tail.count} micro-batches of an epoch are computed and thrown away whenever {label} does not divide the "
+            f"the last {tail.count} micro-batches {of} are computed and thrown away whenever {label} does not divide the "
             "number of batches",
             step=tail.step,
             window=tail.cadence.n,
