@@ -126,7 +126,6 @@ def test_slices_of_good_loops_apply_the_large_batch(good: dict[str, Good]) -> No
 
 EXPECTED_TO_DIFFER = {
     "GA107-stale-gradients/ok_discriminator_frozen_meanwhile.py",
-    "GA107-stale-gradients/ok_parts_of_one_network.py",
 }
 """Which parameters a loss reaches is settled inside the models: `requires_grad_`, `detach`."""
 

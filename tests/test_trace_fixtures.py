@@ -23,7 +23,7 @@ from galint.trace.replay import Replayer  # noqa: E402
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 RUNS = sorted(p for p in FIXTURES.glob("GA*/*.py"))
 
-SHOWN_BY = {"GA103": "GA401", "GA203": "GA201", "GA204": "GA201"}
+SHOWN_BY = {"GA103": "GA401", "GA203": "GA201", "GA204": "GA201", "GA602": "GA601"}
 """Rules that have the numbers of another: the line in the text makes the difference, and joining adds it."""
 
 CONSISTENT_IS_ENOUGH = {"GA304", "GA402", "GA404", "GA603"}
