@@ -108,7 +108,14 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
 def test_entries_hold_plain_json(cache: Cache, tmp_path: Path) -> None:
     stored(cache, replace(report(), files=1, followed=[]))
     (file,) = (tmp_path / "cache").glob("??/*.json")
-    assert set(json.loads(file.read_bytes())) == {"loops", "understood", "diagnostics", "not_understood", "elsewhere", "followed"}
+    assert set(json.loads(file.read_bytes())) == {
+        "loops",
+        "understood",
+        "diagnostics",
+        "not_understood",
+        "elsewhere",
+        "followed",
+    }
 
 
 def test_nothing_is_written_among_foreign_files(tmp_path: Path) -> None:
