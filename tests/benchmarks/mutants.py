@@ -119,7 +119,7 @@ def survives(path: Path, number: int, texts: list[tuple[str, str]], limit: int) 
     if pid == 0:
         os.close(read)
         signal.alarm(limit)
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - a fork that ends by itself
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # noqa: SIM115 - a fork that ends by itself
         code = 1
         try:
             os.write(write, load(path, number).encode())
