@@ -12,7 +12,7 @@ from pathlib import Path
 
 import hypothesmith
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from marks import fixtures
 
@@ -82,13 +82,13 @@ def test_every_prefix_by_lines(script: Path) -> None:
 
 
 @given(hypothesmith.from_grammar())
-@settings(max_examples=25)
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 def test_programs_of_the_grammar(text: str) -> None:
     lint((HEAD + text + LOOP).encode("utf-8", "surrogatepass"))
 
 
 @given(hypothesmith.from_node(auto_target=False))
-@settings(max_examples=15)
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 def test_programs_of_the_tree(text: str) -> None:
     lint((HEAD + text + LOOP).encode("utf-8", "surrogatepass"))
 
