@@ -55,12 +55,19 @@ def _name(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
+def _lacks_a_library(out: Outcome) -> bool:
+    """Whether the slice needs a framework that this environment does not have (the extra `frameworks` brings it)."""
+    return any("is not installed here" in note for note in out.notes)
+
+
 @pytest.mark.parametrize("script", BAD, ids=_name)
 def test_a_bad_loop_is_confirmed(script: Path, outcomes: dict[tuple[str, int, str], Outcome]) -> None:
     for mark in expects(script.read_text(encoding="utf-8")):
         out = outcomes[str(script), mark.row, mark.code]
         told = (out.status, out.reason, out.measured, out.notes)
         assert out.how, told
+        if _lacks_a_library(out):
+            continue
         if mark.code in NOT_A_GRADIENT:
             assert out.status in {Status.CONFIRMED, Status.CONSISTENT, Status.INCONCLUSIVE}, told
             assert out.reason
@@ -74,7 +81,8 @@ def test_a_bad_loop_is_confirmed(script: Path, outcomes: dict[tuple[str, int, st
 
 
 def test_most_findings_are_shown_by_a_slice_of_the_text(outcomes: dict[tuple[str, int, str], Outcome]) -> None:
-    replayed = {Path(k[0]).name for k, o in outcomes.items() if o.how == "replay"} - REPLAYED
+    replayed = {Path(k[0]).name for k, o in outcomes.items() if o.how == "replay" and not _lacks_a_library(o)}
+    replayed -= REPLAYED
     assert len(replayed) <= 4, replayed
     for out in outcomes.values():
         if out.how == "replay":
