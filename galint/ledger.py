@@ -69,7 +69,9 @@ class LossFacts:
     `terms` are the coefficients of its addends. `summed` means that it is visibly a sum over the
     samples, not a mean. `hidden` are settings that went into a call galint cannot see into, so a
     division by one of them may hide there. `synced` says for each wrapped module whether gradient
-    synchronisation was on at the forward. `scale_epoch` is the loss scale's generation.
+    synchronisation was on at the forward. `scale_span` is where the loss scale was last changed.
+    `term_keys` holds, term by term, the settings that term was multiplied or divided by; `penalties` are
+    addends that only the parameters enter (an L1 term), each with its spelling and such settings.
     """
 
     terms: tuple[Coefficient, ...] = (ONE,)
@@ -79,6 +81,8 @@ class LossFacts:
     bypassed: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
     scale_span: Span | None = None
+    term_keys: tuple[frozenset[str], ...] = ()
+    penalties: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
 @dataclass(slots=True)

@@ -106,7 +106,7 @@ def test_ci_runs_the_readmes_test_command() -> None:
     script = (ROOT / ".ci/run").read_text("utf-8")
     assert os.access(ROOT / ".ci/run", os.X_OK) and "<!-- test command -->" in script
     (command,) = re.findall(r"<!-- test command -->\n\n```bash\n(.*)\n```", README)
-    assert command.endswith(".venv/bin/pytest") and "torch==2.13.0" in command and "[dev]" in command
+    assert command.endswith(".venv/bin/pytest") and "torch==2.13.0" in command and "[dev,frameworks]" in command
 
 
 # --- pre-commit --------------------------------------------------------------------------------

@@ -4,15 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import zip_longest
 
 from galint.checks.finding import Finding
 from galint.checks.scaling import names_n
 from galint.checks.view import View
 from galint.checks.windows import divides_by, first_of_each, full_windows
+from galint.ledger import ONE, Coefficient, Entry
 from galint.source import Span
 
 CODE = "GA204"
 WITNESS = "even"
+
+
+def _parts(
+    view: View, entry: Entry, n: int, keys: frozenset[str]
+) -> tuple[list[Coefficient], list[Coefficient]]:
+    """The weights of the addends that are divided by N, and of those that no spelling of N ever touched."""
+    divided, whole = [], []
+    for weight, own in zip_longest(entry.facts.terms, entry.facts.term_keys, fillvalue=frozenset()):
+        assert isinstance(weight, Coefficient)
+        value = weight.substitute(view.known)
+        touched = any(names_n(view, key, keys) for key in (*own, *(s for s, _ in value.symbols)))
+        if value.value == Fraction(1, n) or (own & keys and abs(value.value) < 1):
+            divided.append(value)
+        elif not touched and abs(value.value) == 1:
+            whole.append(value)
+    for path, own in entry.facts.penalties:
+        if str(n) not in own and not any(names_n(view, key, keys) for key in (*own, path)):
+            whole.append(ONE.times_symbol(path, 1))
+    return divided, whole
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -26,9 +47,7 @@ def check(view: View) -> Iterator[Finding]:
         keys = view.n_keys(window.ledger)
         for entry in first_of_each(window.step):
             facts = entry.facts
-            terms = {c.substitute(view.known) for c in facts.terms}
-            divided = [c for c in terms if c.value == Fraction(1, n)]
-            whole = [c for c in terms if abs(c.value) == 1 and not any(names_n(view, s, keys) for s, _ in c.symbols)]
+            divided, whole = _parts(view, entry, n, keys)
             if entry.span in seen or not divided or not whole or facts.summed or orders.get(entry.span, 1) > 1:
                 continue
             if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden):
@@ -39,7 +58,8 @@ def check(view: View) -> Iterator[Finding]:
             yield Finding(
                 CODE,
                 entry.span,
-                f"only {len(divided)} of {len(divided) + len(whole)} terms of the loss are divided by {window.named}: "
+                f"only {len(divided)} of {len(divided) + len(whole)} terms of the loss "
+                f"{'is' if len(divided) == 1 else 'are'} divided by {window.named}: "
                 f"the others weigh {n} times as much as in the large batch",
                 step=window.step,
                 window=n,

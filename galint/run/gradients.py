@@ -68,7 +68,11 @@ class Gradients(Unknowns):
             done.done, done = True, done.parent
         micro = self.token()
         scaled = tensor.scaled is not None
-        terms = tuple(dict.fromkeys(t.coefficient.combine(factor) for t in tensor.terms)) or (factor,)
+        by_weight: dict[Coefficient, frozenset[str]] = {}
+        for t in tensor.terms:
+            weight = t.coefficient.combine(factor)
+            by_weight[weight] = by_weight.get(weight, frozenset()) | t.keys
+        terms = tuple(by_weight) or (factor,)
         keys = frozenset().union(*(t.keys for t in tensor.terms)) | tensor.keys
         sync = tuple((str(ident), flag) for ident, flag in sorted(tensor.synced.items()))
         facts = LossFacts(
@@ -79,6 +83,8 @@ class Gradients(Unknowns):
             frozenset(map(str, tensor.bypassed)),
             keys,
             tensor.scaled_at,
+            tuple(by_weight.values()),
+            tensor.penalties,
         )
         if tensor.unknown_scale:
             facts = replace(facts, hidden=facts.hidden | {"?"})

@@ -51,6 +51,8 @@ class Machine:
         self.finite_iterators = 0
         self.grad_hooks: list[tuple[Value, Value, Any]] = []
         self.settings: dict[str, int] = {}
+        self.outputs: dict[int, Tensor] = {}
+        """What the last forward of each module gave."""
 
     # --- bookkeeping ---------------------------------------------------------------------------
 

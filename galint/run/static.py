@@ -179,6 +179,10 @@ def ends_in_raise(body: p.Body) -> bool:
     return bool(body) and raises(body) and all(isinstance(s, p.If | p.Raise | p.ExprStmt) for s in body)
 
 
+def _holds(func: p.FunctionDef, node: p.Node) -> bool:
+    return bool(func.body) and func.span.row <= node.span.row <= func.body[-1].span.end_row
+
+
 class Static:
     """Facts of one program (and of the project files it imports, when given)."""
 
@@ -454,7 +458,9 @@ class Static:
             merged = set(tags)
             for call in calls:
                 for callee in self.callees(call):
-                    merged |= self._function_tags[callee]
+                    # `simulator.run(…)` inside `run` is another object's method, not a recursion.
+                    if call[1] or not _holds(callee, node):
+                        merged |= self._function_tags[callee]
             result = frozenset(merged)
         self._reach[node] = result
         return result

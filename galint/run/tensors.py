@@ -25,7 +25,11 @@ class Tensors(Compare):
                 return self.scale_tensor(right, left, 1)
         tensors = [v for v in (left, right) if isinstance(v, Tensor)]
         if op in {"+", "-"}:
-            return self.add_tensors(tensors, negate_second=op == "-")
+            out = self.add_tensors(tensors, negate_second=op == "-")
+            other = right if isinstance(left, Tensor) else left
+            if isinstance(other, Opaque) and tensors[0].grad and (keys := _penalty(other)) is not None:
+                out.penalties += ((other.path, keys),)
+            return out
         if op in {"*", "/"} and len(tensors) == 2:
             return self.multiply_tensors(tensors[0], tensors[1], 1 if op == "*" else -1)
         mixed = self.mix(tensors, f"({op})")
@@ -117,6 +121,7 @@ class Tensors(Compare):
         out.summed = first.summed and second.summed
         out.synced = {**second.synced, **first.synced}
         out.bypassed |= second.bypassed
+        out.penalties += right.penalties
         out.scaled = first.scaled or second.scaled
         out.done = False
         return out
@@ -142,6 +147,29 @@ def invert(coefficient: Coefficient) -> Coefficient:
     for name, exponent in coefficient.symbols:
         out = out.times_symbol(name, -exponent)
     return out
+
+
+def _penalty(value: Opaque) -> frozenset[str] | None:
+    """The settings that weigh a term computed from parameters alone; None when it is no such term."""
+    keys: set[str] = set()
+    parameters = False
+    stack: list[Value] = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Lit):
+            keys |= top.keys | {_literal(top)}
+        elif isinstance(top, Opaque):
+            if top.data:
+                return None
+            parameters = parameters or (bool(top.modules) and "(" in top.path)
+            if top.deferred is None:
+                keys.add(top.path)
+                continue
+            op, *operands = top.deferred
+            if op == "*" and any(isinstance(o, Lit) and o.is_number and o.value == 0 for o in operands):
+                return None  # `0 * sum(p.sum() …)` only keeps DDP's unused parameters alive
+            stack += operands
+    return frozenset(keys) if parameters else None
 
 
 def _literal(value: Lit) -> str:

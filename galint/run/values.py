@@ -164,6 +164,7 @@ class Tensor(Value):
         "modules",
         "parent",
         "path",
+        "penalties",
         "reduced",
         "scaled",
         "scaled_at",
@@ -198,6 +199,8 @@ class Tensor(Value):
         self.unknown_scale = False
         self.parent: Tensor | None = None
         """What this tensor is a scaled copy of."""
+        self.penalties: tuple[tuple[str, frozenset[str]], ...] = ()
+        """Addends computed from the parameters alone, each with the settings it was scaled by."""
 
     @property
     def born(self) -> int:
@@ -209,7 +212,7 @@ class Tensor(Value):
         out = Tensor(self.path, self.terms, modules=self.modules, grad=self.grad)
         out.scaled, out.scaled_at, out.summed = self.scaled, self.scaled_at, self.summed
         out.hidden, out.keys, out.synced, out.bypassed = self.hidden, self.keys, self.synced, self.bypassed
-        out.reduced, out.unknown_scale = self.reduced, self.unknown_scale
+        out.reduced, out.unknown_scale, out.penalties = self.reduced, self.unknown_scale, self.penalties
         return out
 
     def map(self, change: Callable[[Coefficient], Coefficient], keys: frozenset[str] = NONE_KEYS) -> Tensor:
@@ -217,6 +220,7 @@ class Tensor(Value):
         out = self.copy()
         out.terms = tuple(Term(t.micro, change(t.coefficient), t.keys | keys) for t in self.terms)
         out.keys = self.keys | keys
+        out.penalties = tuple((path, own | keys) for path, own in self.penalties)
         return out
 
     def __repr__(self) -> str:

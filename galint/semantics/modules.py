@@ -35,6 +35,7 @@ def _forward(m: Calls, s: Site) -> Value | None:
     if isinstance(module, Module) and out.grad:
         _note_sync(m, module, out)
         m.event("forward", s.span, module.path)
+        m.outputs |= dict.fromkeys(module.modules, out)
     return out
 
 

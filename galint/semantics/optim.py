@@ -132,10 +132,14 @@ def _add_param_group(m: Calls, s: Site) -> Value | None:
     return NONE
 
 
+_FILLS = re.compile(r"none|missing|nan|inf|unused|empty", re.I)
+"""`zero_none_grad` gives zeros to parameters that have no gradient: it clears nothing."""
+
+
 def guess(name: str) -> Meaning | None:
     """Optimizer and scheduler classes by their usual names."""
     last = name.rpartition(".")[2]
-    if re.match(r"zero_\w*grads?$|clear_grads?$", last) and "." in name:
+    if re.match(r"(zero|clear)_\w*grad(ient)?s?$", last) and "." in name and not _FILLS.search(last):
         return _clear_function
     if "lr_scheduler" in name or re.search(r"Scheduler$|LR$|^get_\w*schedule\w*$", last):
         return _make_scheduler

@@ -72,7 +72,11 @@ def _as_loss(m: Calls, value: Value) -> Tensor:
         out.grad = True
         keys = frozenset(name for name, _ in coefficient.symbols)
         out = out.map(lambda c: c.combine(coefficient), keys)
-        out.hidden = frozenset(base.items) & frozenset()
+        for ident in {a for i in base.modules for a in m.ancestors.get(i, ())}:
+            # `raw_model.last_loss`: the forward that left it there
+            if (output := m.outputs.get(ident)) is not None:
+                out.synced = {**output.synced, **out.synced}
+                out.bypassed |= output.bypassed
         return out
     return m.tensor("loss", m.token())
 
