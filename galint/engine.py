@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def analyse(program: p.Program, config: Config, root: Path | None = None, path: 
     bodies = [program.body, *(unit.program.body for unit in project.order)] if project is not None else [program.body]
     static = Static(bodies) if len(bodies) > 1 else alone
     sites = backward_sites(program, static)
-    if not sites and not any(BACKWARD in static.tags(s) for s in program.body):
+    if not sites and not any(BACKWARD in static.tags(node) for node in _own_code(program)):
         return Analysis(program, static, Exploration(static), [], project) if project is not None else None
     if project is not None and project.order:
         explorer = Explorer(program, static, Linked, project=project)
@@ -70,6 +70,14 @@ def analyse(program: p.Program, config: Config, root: Path | None = None, path: 
         explorer = Explorer(program, static)
     with configured(config):
         return Analysis(program, static, explorer.explore(), sites, project)
+
+
+def _own_code(program: p.Program) -> Iterator[p.Stmt]:
+    """The statements of a file and the methods of its classes."""
+    for stmt in program.body:
+        yield stmt
+        if isinstance(stmt, p.ClassDef):
+            yield from stmt.body
 
 
 def _touches_gradients(program: p.Program, static: Static) -> bool:
@@ -336,8 +344,8 @@ def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:
 
     def visit(node: p.Node, holder: Span) -> None:
         if isinstance(node, p.FunctionDef):
-            if node.name in {"backward", "setup_context"}:
-                return
+            if node.name in {"backward", "setup_context"} and any("ctx" in q.name for q in node.params[:2]):
+                return  # a torch.autograd.Function
             holder = node.span
         elif isinstance(node, p.For | p.While):
             holder = node.span

@@ -78,7 +78,7 @@ class Assign(Evaluate):
 
     def _passed_through(self, target: p.Expr, value: Value, node: p.Expr, frame: Frame) -> Value:
         """`model, opt = wrap(model, opt)`: what an unknown call returns under the same name is the same thing."""
-        if not isinstance(node, p.Call) or not isinstance(value, Opaque) or type(value) is not Opaque or value.kind:
+        if not isinstance(node, p.Call) or type(value) is not Opaque or value.kind or value.deferred is not None:
             return value
         wanted = [target] if not isinstance(target, p.Sequence) else list(target.elts)
         args = {p.text(a.value): a.value for a in node.args}
@@ -226,7 +226,7 @@ class Assign(Evaluate):
         elif isinstance(receiver, Seq) and isinstance(index, Lit) and isinstance(index.value, int):
             if -len(receiver.elts) <= index.value < len(receiver.elts):
                 receiver.elts[index.value] = value
-        elif isinstance(receiver, Opaque) and isinstance(index, Lit) and not receiver.data:
+        elif isinstance(receiver, Opaque) and isinstance(index, Lit) and (not receiver.data or isinstance(value, Tensor)):
             receiver.items[index.value] = value
 
     def _unpack(self, target: p.Sequence, value: Value, frame: Frame) -> None:

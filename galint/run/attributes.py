@@ -207,7 +207,7 @@ class Attributes(Gradients):
         kind = "" if value.data or CONFIG.search(value.path) else self.static.kind_of(name)
         if value.kind in {"namespace", "config"}:
             kind = ""
-        if name in GRADIENT_METHODS and kind == "":
+        if name in GRADIENT_METHODS and kind == "" and not CONFIG.search(value.path):
             return Bound(value, name)
         made = self.make_opaque(
             f"{value.path}.{name}", name if kind else "", data=value.data, born=value.born, kind=kind
@@ -310,6 +310,8 @@ class Attributes(Gradients):
                 made.modules |= value.modules
                 value.items[key] = made
                 return made
+            if isinstance(stored := value.items.get(key), Tensor):
+                return stored  # `batch["prediction"] = model(batch["input"])`
             born = max(value.born, self.born_of(index))
             if (isinstance(index, Lit) and index.born) or self.is_data(index):
                 return Opaque(p.text(node), data=True, born=born, modules=value.modules)

@@ -8,6 +8,7 @@ from typing import Any
 from galint import program as p
 from galint.ledger import ONE, Coefficient
 from galint.run.frame import Frame, UserRaise
+from galint.run.names import GRADIENT_METHODS
 from galint.run.opaque_calls import OpaqueCalls
 from galint.run.site import Site
 from galint.run.static import terminal
@@ -46,6 +47,22 @@ _AVERAGE = re.compile(
 _UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_update", "update_average"})
 
 
+def _is_stub(func: p.FunctionDef | p.Lambda) -> bool:
+    """A method without a body of its own: a docstring, `...`, `pass`, a bare return, NotImplementedError."""
+    if isinstance(func, p.Lambda):
+        return False
+    for stmt in func.body:
+        if isinstance(stmt, p.Return) and stmt.value is not None:
+            return isinstance(stmt.value, p.Const) and stmt.value.value is None
+        if isinstance(stmt, p.ExprStmt) and not isinstance(stmt.value, p.Const):
+            return False
+        if isinstance(stmt, p.Raise):
+            return stmt.exc is not None and "NotImplemented" in p.text(stmt.exc)
+        if not isinstance(stmt, p.Pass | p.Return | p.ExprStmt):
+            return False
+    return True
+
+
 class Calls(OpaqueCalls):
     """The complete machine."""
 
@@ -70,10 +87,12 @@ class Calls(OpaqueCalls):
         if isinstance(func, p.Attr):
             receiver = self.eval(func.value, frame)
             if isinstance(receiver, Lit) and receiver.value is None:
-                # None here means that the run took a branch the program does not take.
+                # None here means that the run took a branch the program does not take, or that a subclass sets it.
                 receiver = self.make_opaque(p.text(func.value), terminal(func.value))
-                if isinstance(func.value, p.Name):
+                if isinstance(func.value, p.Name | p.Attr):
                     self.bind(func.value, receiver, frame)
+                if func.name in GRADIENT_METHODS:
+                    self.result.facts["on_none"] = True
             callee = self._method(receiver, func.name, func)
         else:
             callee = self.eval(func, frame)
@@ -151,6 +170,9 @@ class Calls(OpaqueCalls):
                 return self._named(Site("forward", args, kwargs, node, frame, receiver, star), "module")
             if "classmethod" in decorators and callee.func.owner is not None:
                 receiver = callee.func.owner
+            if isinstance(receiver, Instance | Module) and _is_stub(callee.func.node):
+                # A subclass somewhere says what the hook does.
+                return self._named(Site(callee.name, args, kwargs, node, frame, receiver, star), "")
             return self.call_function(callee.func, [receiver, *args], kwargs, node)
         if isinstance(callee, External):
             site = Site(callee.name, args, kwargs, node, frame, None, star)

@@ -86,6 +86,8 @@ class Explorer(EntryCalls):
             if flipped is None:
                 return EntryRuns(entry, first, first, first, first)
             first, scenario = flipped
+        if first.facts.get("on_none"):
+            first, scenario = self._toward_training(entry, scenario, first, avoid="on_none") or (first, scenario)
         scenario = self._adapt(first, scenario)
         base = self.run(entry, scenario)
         again = self._adapt(base, scenario)
@@ -124,14 +126,16 @@ class Explorer(EntryCalls):
             if result.backwards and signature(result) != mark:
                 runs.rares.append((key, result))
 
-    def _toward_training(self, entry: Entry, scenario: Scenario, first: RunResult) -> tuple[RunResult, Scenario] | None:
-        """No backward ran: flip the choices made, latest first, until one does."""
+    def _toward_training(
+        self, entry: Entry, scenario: Scenario, first: RunResult, avoid: str = ""
+    ) -> tuple[RunResult, Scenario] | None:
+        """Flip the choices made, latest first, until a backward runs and the fact to avoid is gone."""
         for key, choice in list(reversed(first.choices.items()))[:6]:
             if choice.data:
                 continue
             changed = scenario.variant(choices={key: not choice.taken})
             result = self.run(entry, changed)
-            if result.backwards:
+            if result.backwards and not result.facts.get(avoid):
                 return result, changed
         return None
 
@@ -225,6 +229,8 @@ class Explorer(EntryCalls):
             mark = signature(result)
             if mark in seen or not result.backwards:
                 continue
+            if result.facts.get("on_none") and not runs.base.facts.get("on_none"):
+                continue  # the program would have raised: it calls a method of None there
             seen.add(mark)
             label = choice.key if not choice.taken else negation(choice.key)
             runs.flips.append((label, result))

@@ -179,10 +179,6 @@ def ends_in_raise(body: p.Body) -> bool:
     return bool(body) and raises(body) and all(isinstance(s, p.If | p.Raise | p.ExprStmt) for s in body)
 
 
-def _holds(func: p.FunctionDef, node: p.Node) -> bool:
-    return bool(func.body) and func.span.row <= node.span.row <= func.body[-1].span.end_row
-
-
 class Static:
     """Facts of one program (and of the project files it imports, when given)."""
 
@@ -202,6 +198,7 @@ class Static:
         self._kinds: dict[str, str] = {}
         self._own: dict[p.Node, tuple[frozenset[str], frozenset[tuple[str, bool]]]] = {}
         self._reach: dict[p.Node, frozenset[str]] = {}
+        self._last_rows: dict[p.FunctionDef, int] = {}
         self._callees: dict[tuple[str, bool], tuple[p.FunctionDef, ...]] = {}
         self._function_tags: dict[p.FunctionDef, frozenset[str]] = {}
         self.bodies = list(bodies)
@@ -459,11 +456,18 @@ class Static:
             for call in calls:
                 for callee in self.callees(call):
                     # `simulator.run(…)` inside `run` is another object's method, not a recursion.
-                    if call[1] or not _holds(callee, node):
+                    if call[1] or not self.holds(callee, node):
                         merged |= self._function_tags[callee]
             result = frozenset(merged)
         self._reach[node] = result
         return result
+
+    def holds(self, func: p.FunctionDef, node: p.Node) -> bool:
+        """Whether `node` stands inside a function."""
+        last = self._last_rows.get(func)
+        if last is None:
+            last = self._last_rows[func] = max((n.span.end_row for n in self.walk(func)), default=0)
+        return func.span.row <= node.span.row <= last
 
     def body_tags(self, body: p.Body) -> frozenset[str]:
         """The union of `tags` over a block."""
