@@ -25,6 +25,8 @@ class Arithmetic(Tensors):
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             return self.tensor_binary(op, left, right)
         left, right = self.resolve(left), self.resolve(right)
+        if op == "%" and isinstance(left, Lit) and isinstance(left.value, str | bytes):
+            return Opaque(p.text(node) if isinstance(node, p.Expr) else "%", data=self.is_data(right))  # a message
         if op == "%" and isinstance(right, Opaque) and (isinstance(left, Lit) or not right.data):
             wanted = self.demand(right, "other" if not isinstance(left, Lit) or left.is_number else "", right_node)
             right = wanted or right
@@ -44,6 +46,8 @@ class Arithmetic(Tensors):
         if isinstance(left, Lit) and isinstance(right, Lit):
             if left.is_number and right.is_number:
                 number = arithmetic(op, left.value, right.value)
+                if op in {"//", "/"} and number is not None and number < 1:
+                    number = self.batches(left, right) or number
                 if number is not None:
                     moduli = left.moduli + right.moduli
                     if op == "%" and isinstance(right.value, int):
@@ -59,8 +63,6 @@ class Arithmetic(Tensors):
             joined = type(left.value) is type(right.value) and isinstance(left.value, str | bytes)
             if op == "+" and joined and len(left.value) + len(right.value) <= LONGEST:
                 return Lit(left.value + right.value, left.keys | right.keys)
-            if op == "%" and isinstance(left.value, str):
-                return Opaque(p.text(node) if isinstance(node, p.Expr) else "%", data=self.is_data(right))
         if (
             isinstance(left, Seq)
             and isinstance(right, Seq)

@@ -89,7 +89,9 @@ class Assign(Evaluate):
         for one in wanted:
             text = p.text(one)
             old = self.eval(args[text], frame) if text in args else None
-            if isinstance(old, Module | Optimizer | Instance) or (isinstance(old, Opaque) and old.kind in _RETYPED):
+            if isinstance(old, Module | Optimizer | Instance) or (
+                isinstance(old, Opaque) and old.kind in {*_RETYPED, "argparser"}
+            ):
                 kept.append(old)
             else:
                 name = terminal(one)

@@ -209,6 +209,8 @@ class Attributes(Gradients):
             kind = ""
         if name in GRADIENT_METHODS and kind == "" and not CONFIG.search(value.path):
             return Bound(value, name)
+        if value.kind == "argparser":
+            return Bound(value, name)  # `arg = parser.add_argument`
         made = self.make_opaque(
             f"{value.path}.{name}", name if kind else "", data=value.data, born=value.born, kind=kind
         )

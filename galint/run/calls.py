@@ -48,7 +48,7 @@ _UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_
 
 
 def _is_stub(func: p.FunctionDef | p.Lambda) -> bool:
-    """A method without a body of its own: a docstring, `...`, `pass`, a bare return, NotImplementedError."""
+    """A method whose body is left to subclasses: `...`, a bare return, NotImplementedError; `pass` may be meant."""
     if isinstance(func, p.Lambda):
         return False
     for stmt in func.body:
@@ -58,7 +58,7 @@ def _is_stub(func: p.FunctionDef | p.Lambda) -> bool:
             return False
         if isinstance(stmt, p.Raise):
             return stmt.exc is not None and "NotImplemented" in p.text(stmt.exc)
-        if not isinstance(stmt, p.Pass | p.Return | p.ExprStmt):
+        if not isinstance(stmt, p.Return | p.ExprStmt):
             return False
     return True
 

@@ -48,6 +48,10 @@ class Exploration:
     spent: int = 0
 
 
+_TOWARD = 12
+"""How many conditions are flipped, one at a time, on the way to a backward."""
+
+
 class Explorer(EntryCalls):
     """Runs a program's entries under several scenarios within a budget."""
 
@@ -130,9 +134,8 @@ class Explorer(EntryCalls):
         self, entry: Entry, scenario: Scenario, first: RunResult, avoid: str = ""
     ) -> tuple[RunResult, Scenario] | None:
         """Flip the choices made, latest first, until a backward runs and the fact to avoid is gone."""
-        for key, choice in list(reversed(first.choices.items()))[:6]:
-            if choice.data:
-                continue
+        made = [(key, choice) for key, choice in reversed(first.choices.items()) if not choice.data]
+        for key, choice in sorted(made, key=lambda item: not item[1].relevant)[:_TOWARD]:
             changed = scenario.variant(choices={key: not choice.taken})
             result = self.run(entry, changed)
             if result.backwards and not result.facts.get(avoid):

@@ -86,12 +86,25 @@ class Unknowns(Machine):
             a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, role))
             if a is not None and b is not None:
                 number = arithmetic(op, a.value, b.value)
+                if op in {"//", "/"} and number is not None and number < 1:
+                    number = self.batches(a, b) or number
                 if number is not None:
                     return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
         number = self._role_value(role)
         self.result.known[value.path] = number
         self.result.roles[value.path] = role
         return Lit(number, frozenset({value.path}), text=value.path, born=value.born)
+
+    def batches(self, samples: Lit, size: Lit) -> int | None:
+        """`len(dataset) // (batch_size * N)`: a witness's length counts batches, so that only N divides it."""
+        if not any(key.startswith("len(") for key in samples.keys) or not any(map(_BATCH_SIZE.search, size.keys)):
+            return None
+        numbers = {**self.scenario.values, **self.result.known}
+        n = 1
+        for key in size.keys:
+            if path_terminal(key) in self.static.window_names or self.result.roles.get(key) == "window":
+                n *= int(numbers.get(key, 1))
+        return max(int(samples.value) // max(n, 1), 1)
 
     def _is_window(self, value: Value) -> bool:
         """Whether a value is N: its spelling divides or bounds a counter in a step's guard."""

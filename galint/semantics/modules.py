@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from galint import program as p
 from galint.run.site import Site
-from galint.run.static import path_terminal
+from galint.run.static import path_terminal, terminal
 from galint.run.values import NONE, Instance, Lit, Module, Opaque, Seq, Tensor, Value
 from galint.semantics.types import Meaning
 
@@ -40,17 +40,29 @@ def _forward(m: Calls, s: Site) -> Value | None:
 
 
 def _sums(m: Calls, cls: p.ClassDef) -> bool:
-    """Whether a model's own code builds a loss with `reduction="sum"`."""
+    """Whether a model's or a criterion's own code builds a loss that is a sum over the samples."""
     known: dict[int, bool] = m.result.facts.setdefault("sums", {})
     if id(cls) not in known:
-        known[id(cls)] = any(
-            isinstance(n, p.Arg)
-            and n.keyword == "reduction"
-            and isinstance(n.value, p.Const)
-            and n.value.value == "sum"
-            for n in m.static.walk(cls)
-        )
+        known[id(cls)] = any(_sum_reduction(n) or _returns_sum(n) for n in m.static.walk(cls))
     return known[id(cls)]
+
+
+def _sum_reduction(node: p.Node) -> bool:
+    return (
+        isinstance(node, p.Arg)
+        and node.keyword == "reduction"
+        and isinstance(node.value, p.Const)
+        and node.value.value == "sum"
+    )
+
+
+def _returns_sum(node: p.Node) -> bool:
+    """`return losses.sum()` or `return torch.sum(losses)`: over everything, not along one dimension."""
+    if not isinstance(node, p.Return) or not isinstance(node.value, p.Call) or terminal(node.value.func) != "sum":
+        return False
+    func = node.value.func
+    whole = 1 if isinstance(func, p.Attr) and p.text(func.value) == "torch" else 0
+    return isinstance(func, p.Attr) and len(node.value.args) == whole
 
 
 def _note_sync(m: Calls, module: Module, out: Tensor) -> None:
