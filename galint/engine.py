@@ -399,6 +399,20 @@ def loops_understood(analysis: Analysis) -> dict[Span, set[Span]]:
     return out
 
 
+def _called_from(analysis: Analysis, understood: dict[Span, set[Span]]) -> set[Span]:
+    """The functions that understood loops call, on any of their branches."""
+    static = analysis.static
+    out: set[Span] = set()
+    work: list[p.Node] = [node for span, node in _loop_nodes(analysis).items() if span in understood]
+    while work:
+        for call in static.calls_in(work.pop()):
+            for func in static.callees(call):
+                if func.span not in out:
+                    out.add(func.span)
+                    work.append(func)
+    return out
+
+
 def _count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
     """Fills the report's counts and returns the loops that are understood."""
     understood = loops_understood(analysis)
@@ -422,6 +436,7 @@ def _count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
     stopped = {run.stopped for run in _runs(analysis) if run.stopped}
     loops = _loop_nodes(analysis)
     functions = {func.span for group in analysis.static.functions.values() for func in group}
+    halves = {s.holder for s in analysis.sites if s.span in covered} | _called_from(analysis, understood)
     for site in analysis.sites:
         if site.span in covered or not steps:
             continue
@@ -430,6 +445,8 @@ def _count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
             continue  # a probe whose gradient is cleared unused
         if node is None and understood and site.holder not in functions:
             continue  # a statement of its own, outside any loop
+        if node is None and site.span not in executed and site.holder in halves:
+            continue  # the other branch of a function that an understood loop runs
         if node is not None and any(n.span in understood for n in analysis.static.walk(node)):
             continue  # another branch of a loop that is understood
         if site.span in executed and stuck and not covered:

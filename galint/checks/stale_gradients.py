@@ -22,6 +22,8 @@ def check(view: View) -> Iterator[Finding]:
         return
     seen: set[Span] = set()
     for ledger in view.ledgers:
+        if getattr(view.run.optimizers.get(ledger.name), "engine", None) is not None:
+            continue  # DeepSpeed keeps and clears its own gradients
         stale = [(s, found) for s in view.steps(ledger) if (found := _left_over(view, ledger, s))]
         if len(stale) < 2:
             continue

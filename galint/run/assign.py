@@ -230,6 +230,8 @@ class Assign(Evaluate):
                 receiver.elts[index.value] = value
         elif isinstance(receiver, Opaque) and isinstance(index, Lit) and (not receiver.data or isinstance(value, Tensor)):
             receiver.items[index.value] = value
+        elif isinstance(receiver, Tensor) and isinstance(value, Tensor) and value.keys - receiver.keys:
+            self.items_scaled = True
 
     def _unpack(self, target: p.Sequence, value: Value, frame: Frame) -> None:
         elts = target.elts

@@ -9,13 +9,14 @@ from galint import program as p
 from galint.run.calls import Calls
 from galint.run.entries import Entries, Entry
 from galint.run.frame import Frame, LoopFrame, UserRaise
-from galint.run.static import BACKWARD, STEP, Static, terminal
+from galint.run.static import BACKWARD, LOSS_NAME, STEP, Static, terminal
 from galint.run.values import Class, Function, GeneratorCall, Instance, Lit, Opaque, Value
 
 _BATCH = re.compile(
     r"batch|data|input|sample|image|img|label|target|x$|y$|ids|text|prompt|chosen|rejected|loss|instruction|output",
     re.I,
 )
+"""Arguments that another file's loop makes anew for each micro-batch; models, optimizers and settings stay."""
 
 
 class EntryCalls(Entries):
@@ -117,6 +118,7 @@ class EntryCalls(Entries):
         loop = LoopFrame(node, node.span, 1_000_000, -1, machine.new_token(), role="length")
         machine.loops.append(loop)
         params = [q for q in node.params if q.kind == "arg"][len(args) :]
+        kept: dict[str, Value] = {}
         try:
             for index in range(machine.scenario.length):
                 loop.iteration, loop.token = index, machine.new_token()
@@ -127,7 +129,9 @@ class EntryCalls(Entries):
                         number = int(machine.result.known.get(param.name, 0)) + index
                         given.append(Lit(number, frozenset({f"{param.name}@start"})))
                     elif target.defaults.get(param.name) is None:
-                        given.append(self._param(machine, param))
+                        if param.name not in kept or _BATCH.search(param.name) or LOSS_NAME.search(param.name):
+                            kept[param.name] = self._param(machine, param)
+                        given.append(kept[param.name])
                     else:
                         break
                 fresh = [

@@ -86,7 +86,7 @@ class Gradients(Unknowns):
             tuple(by_weight.values()),
             tensor.penalties,
         )
-        if tensor.unknown_scale:
+        if tensor.unknown_scale or self.items_scaled:
             facts = replace(facts, hidden=facts.hidden | {"?"})
         seq = self.tick()
         micros = sorted({t.micro for t in tensor.terms} or {0})
@@ -161,6 +161,8 @@ class Gradients(Unknowns):
             return
         for key, ledger in self.result.ledgers.items():
             mods = self.optimizers[key].modules
+            if self.optimizers[key].engine is not None:
+                continue  # DeepSpeed keeps and clears its own gradients
             if not mods or not modules or self.related(mods, modules):
                 ledger.clear(self._mark("clear", span, ledger, what))
         self.base.clear(self._mark("clear", span, self.base, what))
@@ -188,8 +190,19 @@ class Gradients(Unknowns):
         ledger.unscale(self._mark("unscale", span, ledger, scaler, "again" if again else ""))
         self.event("unscale", span, ledger.name)
 
-    def clip(self, modules: frozenset[int], span: Span, what: str, optimizer: Optimizer | None = None) -> None:
-        """Gradient clipping over some parameters (unknown when `modules` is empty)."""
+    def clip(
+        self,
+        modules: frozenset[int],
+        span: Span,
+        what: str,
+        optimizer: Optimizer | None = None,
+        *,
+        scaled_bound: bool = False,
+    ) -> None:
+        """Gradient clipping over some parameters (unknown when `modules` is empty).
+
+        `scaled_bound`: the bound was multiplied by the loss scale, as the gradients are.
+        """
         span = self.place(span)
         self.event("clip", span, what)
         ledgers = list(self.result.ledgers.items()) or [("", self.base)]
@@ -200,7 +213,8 @@ class Gradients(Unknowns):
                 continue
             if mods and modules and not self.related(mods, modules):
                 continue
-            ledger.marks.append(self._mark("clip", span, ledger, what))
+            mark = self._mark("clip", span, ledger, what)
+            ledger.marks.append(replace(mark, scaled=False) if scaled_bound else mark)
 
     def rescale(self, modules: frozenset[int], factor: Coefficient, span: Span) -> None:
         """`p.grad *= factor` over some parameters."""

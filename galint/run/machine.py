@@ -51,6 +51,8 @@ class Machine:
         self.finite_iterators = 0
         self.grad_hooks: list[tuple[Value, Value, Any]] = []
         self.settings: dict[str, int] = {}
+        self.items_scaled = False
+        """The items of a model's output were divided or multiplied in place, so a loss made of them has an unknown weight."""
         self.outputs: dict[int, Tensor] = {}
         """What the last forward of each module gave."""
 

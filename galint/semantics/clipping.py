@@ -16,7 +16,9 @@ def _clip(m: Calls, s: Site) -> Value | None:
     values = s.all_args()
     modules = frozenset().union(*(m.modules_in(v) for v in values)) if values else frozenset()
     optimizer = next((v for v in values if isinstance(v, Optimizer)), None)
-    m.clip(modules if optimizer is None else frozenset(), s.span, s.text, optimizer)
+    bound = s.arg(1, "max_norm") or s.arg(1, "clip_value")
+    scaled = isinstance(bound, Opaque) and "get_scale()" in bound.path
+    m.clip(modules if optimizer is None else frozenset(), s.span, s.text, optimizer, scaled_bound=scaled)
     return Opaque("grad_norm", data=True, born=m.token())
 
 

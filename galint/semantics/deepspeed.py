@@ -53,17 +53,22 @@ def _backward(m: Calls, s: Site) -> Value | None:
         found = m.tensors_in(loss)
         loss = found[0] if found else _as_loss(m, loss)
     m.backward(loss.map(lambda c: c, frozenset({"deepspeed"})), s.span, Coefficient(Fraction(1, n)), "engine")
-    count = s.receiver.items.get("__count__")
-    s.receiver.items["__count__"] = Lit((int(count.value) if isinstance(count, Lit) else 0) + 1)
     return NONE
+
+
+def _steps(engine: Opaque) -> int:
+    """How often `engine.step()` was called: DeepSpeed counts micro-batches there, not in `backward`."""
+    count = engine.items.get("__count__")
+    return int(count.value) if isinstance(count, Lit) else 0
 
 
 def _step(m: Calls, s: Site) -> Value | None:
     if not isinstance(s.receiver, Opaque):
         return None
     optimizer, n = _parts(m, s.receiver)
-    count = s.receiver.items.get("__count__")
-    if isinstance(count, Lit) and int(count.value) % n == 0 and count.value:
+    count = _steps(s.receiver) + 1
+    s.receiver.items["__count__"] = Lit(count)
+    if count % n == 0:
         m.step(optimizer, s.span)
         m.clear([optimizer], frozenset(), s.span, "engine.step()")
     return NONE
@@ -73,9 +78,7 @@ def _boundary(m: Calls, s: Site) -> Value | None:
     if not isinstance(s.receiver, Opaque):
         return None
     _, n = _parts(m, s.receiver)
-    count = s.receiver.items.get("__count__")
-    number = int(count.value) if isinstance(count, Lit) else 0
-    return Lit((number + 1) % n == 0 or number % n == 0, moduli=(("gradient_accumulation_steps", n),))
+    return Lit((_steps(s.receiver) + 1) % n == 0, moduli=(("gradient_accumulation_steps", n),))
 
 
 def _forward(m: Calls, s: Site) -> Value | None:
