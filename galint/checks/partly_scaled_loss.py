@@ -17,9 +17,7 @@ CODE = "GA204"
 WITNESS = "even"
 
 
-def _parts(
-    view: View, entry: Entry, n: int, keys: frozenset[str]
-) -> tuple[list[Coefficient], list[Coefficient]]:
+def _parts(view: View, entry: Entry, n: int, keys: frozenset[str]) -> tuple[list[Coefficient], list[Coefficient]]:
     """The weights of the addends that are divided by N, and of those that no spelling of N ever touched."""
     divided, whole = [], []
     for weight, own in zip_longest(entry.facts.terms, entry.facts.term_keys, fillvalue=frozenset()):

@@ -8,7 +8,7 @@ from galint.run.frame import Frame
 from galint.run.machine import arithmetic
 from galint.run.static import path_terminal, terminal
 from galint.run.tensors import Tensors
-from galint.run.values import LONGEST, Lit, Opaque, Seq, Tensor, Value
+from galint.run.values import LONGEST, External, Lit, Opaque, Seq, Tensor, Value
 
 _DEEPEST = 24
 
@@ -22,6 +22,7 @@ class Arithmetic(Tensors):
 
     def binary(self, op: str, left: Value, right: Value, node: p.Node, right_node: p.Expr | None = None) -> Value:
         """An arithmetic operation on two values."""
+        left, right = (Opaque(v.name) if isinstance(v, External) else v for v in (left, right))
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             return self.tensor_binary(op, left, right)
         left, right = self.resolve(left), self.resolve(right)

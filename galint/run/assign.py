@@ -228,7 +228,9 @@ class Assign(Evaluate):
         elif isinstance(receiver, Seq) and isinstance(index, Lit) and isinstance(index.value, int):
             if -len(receiver.elts) <= index.value < len(receiver.elts):
                 receiver.elts[index.value] = value
-        elif isinstance(receiver, Opaque) and isinstance(index, Lit) and (not receiver.data or isinstance(value, Tensor)):
+        elif (
+            isinstance(receiver, Opaque) and isinstance(index, Lit) and (not receiver.data or isinstance(value, Tensor))
+        ):
             receiver.items[index.value] = value
         elif isinstance(receiver, Tensor) and isinstance(value, Tensor) and value.keys - receiver.keys:
             self.items_scaled = True

@@ -9,6 +9,7 @@ from galint import program as p
 from galint.run.frame import BREAK, CONTINUE, Frame, GeneratorExit_, RunOver, Signal, UserRaise
 from galint.run.iterate import drive
 from galint.run.loops import Loops
+from galint.run.names import CONFIG, FRAMEWORKS
 from galint.run.static import path_terminal, terminal
 from galint.run.values import NONE, Class, Context, External, Function, Lit, Opaque, Value
 
@@ -90,7 +91,17 @@ class Execute(Loops):
             if name == "*":
                 self.import_star(stmt, frame)
                 continue
-            frame.vars[alias or name] = self.imported(stmt.module, stmt.level, name, frame)
+            value = self.imported(stmt.module, stmt.level, name, frame)
+            if isinstance(value, External) and self._is_setting(stmt.module, alias or name):
+                value = Opaque(alias or name)
+            frame.vars[alias or name] = value
+
+    def _is_setting(self, module: str, name: str) -> bool:
+        """`from config import GRAD_ACCUM, cfg`: numbers and settings of a file that is not followed."""
+        if module.partition(".")[0] in FRAMEWORKS:
+            return False
+        constant = name.isupper() and len(name) > 1
+        return constant or CONFIG.search(name) is not None or name in self.static.window_names | self.static.counters
 
     def import_star(self, stmt: p.ImportFrom, frame: Frame) -> None:
         """`from m import *`: nothing known unless project files are followed."""

@@ -62,7 +62,11 @@ class Loops(Branches):
         while work:
             for call in self.static.calls_in(work.pop()):
                 for func in self.static.callees(call):
-                    if func not in seen and BACKWARD in self.static.tags(func) and (call[1] or not self.static.holds(func, node)):
+                    if (
+                        func not in seen
+                        and BACKWARD in self.static.tags(func)
+                        and (call[1] or not self.static.holds(func, node))
+                    ):
                         seen.add(func)
                         out += self._inner_loops(func)
                         work.append(func)

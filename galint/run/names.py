@@ -134,3 +134,27 @@ GRADIENT_METHODS = frozenset(
         "append",
     ]
 )
+FRAMEWORKS = frozenset(
+    [
+        "torch",
+        "accelerate",
+        "lightning",
+        "pytorch_lightning",
+        "lightning_fabric",
+        "deepspeed",
+        "transformers",
+        "apex",
+        "timm",
+        "torchvision",
+        "trl",
+        "diffusers",
+        "peft",
+        "ignite",
+        "mmengine",
+        "fairscale",
+        "colossalai",
+        "tqdm",
+        "numpy",
+    ]
+)
+"""Packages whose names mean what galint says of them, even where a project holds a namesake."""

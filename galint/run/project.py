@@ -16,6 +16,7 @@ from galint.errors import ParseError, SourceError
 from galint.run.calls import Calls
 from galint.run.frame import Frame, RunOver, UserRaise
 from galint.run.machine import FOREIGN
+from galint.run.names import FRAMEWORKS
 from galint.run.scenario import Scenario
 from galint.run.site import Site
 from galint.run.static import BACKWARD, GRADIENT, STEP, Static, children
@@ -27,32 +28,9 @@ _MOST_FILES = 24
 _MOST_BYTES = 900_000
 _WORDS = (
     b"backward", b"zero_grad", b"DistributedDataParallel", b"no_sync", b"BatchNorm", b"clip_grad", b"GradScaler", b"accum",
-    b"optim.", b"fully_shard", b"FullyShardedDataParallel",
+    b"optim.", b"fully_shard", b"FullyShardedDataParallel", b"ACCUM", b"Accum", b"(Optimizer)",
 )  # fmt: skip
 
-_FRAMEWORKS = frozenset(
-    [
-        "torch",
-        "accelerate",
-        "lightning",
-        "pytorch_lightning",
-        "lightning_fabric",
-        "deepspeed",
-        "transformers",
-        "apex",
-        "timm",
-        "torchvision",
-        "trl",
-        "diffusers",
-        "peft",
-        "ignite",
-        "mmengine",
-        "fairscale",
-        "colossalai",
-        "tqdm",
-        "numpy",
-    ]
-)
 _FOLLOW = re.compile(
     r"arg|config|cfg|option|opt|parse|model|net|build|create|make|init|wrap|setup|prepare|loss|criterion|scale|sched|accum|step|distrib|ddp|"
     r"param|resolve|launch|main|train|forward|encoder|decoder|engine|world|rank",
@@ -127,7 +105,7 @@ class Project:
 
     def _resolve(self, module: str, level: int, importer: Path) -> Path | None:
         parts = [q for q in module.split(".") if q]
-        if not level and parts and parts[0] in _FRAMEWORKS:
+        if not level and parts and parts[0] in FRAMEWORKS:
             return None  # what the frameworks' names mean is documented; their sources are not run
         if level:
             start = importer.parent
