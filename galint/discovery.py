@@ -22,7 +22,7 @@ SUFFIXES = (".py", ".ipynb")
 
 GRADIENT_WORDS = (b"backward", b"zero_grad", b".accumulate", b"scaler")
 """A file with none of these has no loop that galint could speak about."""
-STEP_WORDS = (b".step", b"step(", b"_step", b".accumulate", b"update_grad")
+STEP_WORDS = (b".step", b"step(", b"_step", b".accumulate", b"update_grad", b"Trainer)")
 """… it also needs one of these, by which a gradient gets applied …"""
 FRAMEWORK_WORDS = (
     b"torch", b"lightning", b"accelerat", b"deepspeed", b"transformers", b"fabric", b"apex", b"timm", b".step(",
@@ -38,6 +38,7 @@ _WRAP_CALL = re.compile(
 )
 _STEP_CALL = re.compile(
     rb"(?<!def )(?<!\w)\w{0,80}step\w{0,40}\s{0,20}\(|\.\s{0,20}step\b|update_grad|\.\s{0,20}accumulate\s{0,20}\("
+    rb"|\bclass\s+\w+\([\w., ]*Trainer\)"
 )
 _TEXTS_AND_COMMENTS = re.compile(
     rb"#[^\r\n]*|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import zip_longest
 
 from galint.checks.finding import Finding
 from galint.checks.scaling import names_n
@@ -20,8 +19,8 @@ WITNESS = "even"
 def _parts(view: View, entry: Entry, n: int, keys: frozenset[str]) -> tuple[list[Coefficient], list[Coefficient]]:
     """The weights of the addends that are divided by N, and of those that no spelling of N ever touched."""
     divided, whole = [], []
-    for weight, own in zip_longest(entry.facts.terms, entry.facts.term_keys, fillvalue=frozenset()):
-        assert isinstance(weight, Coefficient)
+    kept = entry.facts.term_keys or (frozenset(),) * len(entry.facts.terms)
+    for weight, own in zip(entry.facts.terms, kept, strict=False):
         value = weight.substitute(view.known)
         touched = any(names_n(view, key, keys) for key in (*own, *(s for s, _ in value.symbols)))
         if value.value == Fraction(1, n) or (own & keys and abs(value.value) < 1):

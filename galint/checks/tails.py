@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from galint import program as p
 from galint.checks.view import Cadence, View
 from galint.ledger import OptimizerLedger, Step
 from galint.source import Span
@@ -80,4 +81,15 @@ def _left_over(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | 
     micro = view.micro(min(pending))
     if micro is None or len({m.serial for m in view.run.micros.values() if m.loop == micro.loop}) != 1:
         return None
+    if _is_left(view, micro.loop):
+        return None  # a loop over endless data, left at a number of updates
     return Tail("dropped", ledger, cadence, view.steps(ledger)[-1], len(pending), cadence.guard.span)
+
+
+def _is_left(view: View, loop: Span | None) -> bool:
+    """Whether a `break` or `return` leaves the loop."""
+    for stmt in view.program.body:
+        for node in view.static.walk(stmt):
+            if isinstance(node, p.For | p.While) and node.span == loop:
+                return any(isinstance(n, p.Break | p.Return) for s in node.body for n in view.static.walk(s))
+    return False

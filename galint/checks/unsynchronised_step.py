@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from galint.source import Span
 
 CODE = "GA603"
 WITNESS = "even"
+_SYNC = re.compile(r"sync(?!_?b(n|atch))", re.I)
+"""A condition about gradient synchronisation; `sync_bn` is about BatchNorm's statistics."""
 _NAMES = {"ddp": "DDP", "fsdp": "FSDP", "apex-ddp": "apex DDP"}
 
 
@@ -89,4 +92,4 @@ def _undecided(view: View) -> bool:
     if any(e.kind == "sync_flag" and e.data.get("known") is False for e in view.run.events):
         return True
     rows = {e.span.row for e in view.run.events if e.kind in {"no_sync", "sync_flag"}}
-    return any("sync" in c.key or c.span.row in rows for c in view.run.choices.values())
+    return any(_SYNC.search(c.key) or c.span.row in rows for c in view.run.choices.values())

@@ -13,6 +13,7 @@ from galint.run.values import (
     LONGEST,
     NONE,
     Class,
+    Function,
     Instance,
     Lit,
     Mapping,
@@ -113,7 +114,8 @@ class Assign(Evaluate):
         if isinstance(old, Opaque) and not old.data and isinstance(self.resolve(right), Lit) and stmt.op in {"+", "-"}:
             number = self.resolve(right)
             if isinstance(number, Lit) and number.is_number and old.kind == "" and old.deferred is None:
-                start = self.demand(old, "counter", stmt.target)
+                countdown = stmt.op == "-" and old.path != p.text(stmt.target)  # `left = args.every`, `left -= 1`
+                start = self.demand(old, "window", None) if countdown else self.demand(old, "counter", stmt.target)
                 if start is not None:
                     old = Lit(start.value, start.keys | {f"{old.path}@start"}, born=start.born, text="")
         value = self.binary(stmt.op, old, right, stmt, stmt.value)
@@ -160,7 +162,7 @@ class Assign(Evaluate):
         if type(value) is Opaque:
             if value.kind == "namespace" and value.path.startswith("#"):
                 value.path = path
-            if not value.kind and value.role == "" and value.deferred is None:
+            if not value.kind and value.role == "" and value.deferred is None and not value.path.startswith("len("):
                 kind = self.static.kind_of(name)
                 sure = kind in {"module", "optimizer"} and self.static.uses.get(name, set()) & {
                     "parameters",
@@ -193,6 +195,10 @@ class Assign(Evaluate):
             truth = self.truth(value)
             receiver.sync = True if truth is None else truth
             self.event("sync_flag", target.span, receiver.path, on=receiver.sync, known=truth is not None)
+            return
+        setter = self.class_member(receiver.cls, f"{name}.setter") if isinstance(receiver, Instance) else None
+        if isinstance(setter, Function):
+            self.call_function(setter, [receiver, value], {}, target)
             return
         if name in {"grad", "main_grad"} and isinstance(receiver, Opaque | Tensor):
             if isinstance(value, Lit) and value.value is None:

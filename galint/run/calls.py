@@ -12,6 +12,7 @@ from galint.run.names import GRADIENT_METHODS
 from galint.run.opaque_calls import OpaqueCalls
 from galint.run.site import Site
 from galint.run.static import terminal
+from galint.run.update_effects import is_update_effect
 from galint.run.values import (
     NONE,
     Bound,
@@ -40,11 +41,6 @@ from galint.source import Span
 
 _DEPTH = 40
 _APPLIES = re.compile(r"step|update|apply|optimi|minimi|accum", re.I)
-_UPDATE_EFFECT = re.compile(r"update|step$|ema|.*_ema$")
-_AVERAGE = re.compile(
-    r"(^|_)(ema|swa)(_|$)|^(model)?ema|ema(model)?$|average[rd]?_?(model|weights)|(model|weight)s?_?averag", re.I
-)
-_UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_update", "update_average"})
 
 
 def _is_stub(func: p.FunctionDef | p.Lambda) -> bool:
@@ -82,7 +78,7 @@ class Calls(OpaqueCalls):
             return self._super(frame)
         receiver: Value | None = None
         callee: Value
-        if _UPDATE_EFFECT.match(terminal(func)) and self.loops and is_update_effect(func):
+        if self.loops and is_update_effect(func):
             self.event("update_effect", node.span, p.text(func))
         if isinstance(func, p.Attr):
             receiver = self.eval(func.value, frame)
@@ -341,16 +337,6 @@ class Calls(OpaqueCalls):
                     return
             return
         contexts.leave(self, context)
-
-
-def is_update_effect(func: p.Expr) -> bool:
-    """True for a call that belongs to the optimizer step: a moving average of the weights, AdaLoRA's rank budget."""
-    name = terminal(func)
-    if name == "update_and_allocate":
-        return True
-    if isinstance(func, p.Attr) and name in _UPDATES:
-        return bool(_AVERAGE.search(terminal(func.value))) or name not in {"update", "step"}
-    return bool(_AVERAGE.search(name)) and name.startswith(("update", "ema_step"))
 
 
 def kind_of(value: Value | None) -> str:

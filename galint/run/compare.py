@@ -157,7 +157,7 @@ class Compare(Attributes):
                 moduli = left.moduli + right.moduli
                 if left.is_number and right.is_number and self._is_counterlike(op, left, right):
                     if isinstance(right.value, int) and not left.moduli:
-                        moduli = (*moduli, self._bound(right, right_node))
+                        moduli = (*moduli, self._countdown(left, right) or self._bound(right, right_node))
                 return Lit(outcome, left.keys | right.keys, moduli[-4:], max(left.born, right.born))
         out = Opaque(f"{spelled(left)} {op} {spelled(right)}", data=self.is_data(left) or self.is_data(right))
         if out.path.count("#"):
@@ -171,6 +171,13 @@ class Compare(Attributes):
         text = p.text(node)
         if len(text) <= 60:
             self.result.facts.setdefault("spelling", {}).setdefault(label, text)
+
+    def _countdown(self, left: Lit, right: Lit) -> tuple[str, int] | None:
+        """`left == 0` for a counter that began at N and runs down."""
+        windows = [k for k in left.keys if self.result.roles.get(k) == "window"]
+        if right.value != 0 or right.keys or len(windows) != 1:
+            return None
+        return f"≥{windows[0]}", int(self.result.known[windows[0]])
 
     def _bound(self, right: Lit, right_node: p.Expr | None = None) -> tuple[str, int]:
         """What a counter is compared with: the setting in it (`N` in `N - 1`), else the number itself."""
@@ -259,7 +266,8 @@ class Compare(Attributes):
                 if negate:
                     out.path = f"not {out.path}"
                 return out
-        if op in {"is", "is not"} and left is right:
+        same = isinstance(left, External) and isinstance(right, External) and left.name == right.name
+        if same or (op in {"is", "is not"} and left is right):
             return TRUE if not negate else FALSE
         return None
 

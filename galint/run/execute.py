@@ -112,8 +112,10 @@ class Execute(Loops):
         return External(f"{full}.{name}" if name else full)
 
     def run_function(self, stmt: p.FunctionDef, frame: Frame) -> None:
-        """A function definition."""
-        frame.vars[stmt.name] = self.make_function(stmt, frame)
+        """A function definition; a property's setter is kept beside its getter."""
+        role = next((d.name for d in stmt.decorators if isinstance(d, p.Attr) and terminal(d.value) == stmt.name), "")
+        name = f"{stmt.name}.{role}" if role in {"setter", "deleter"} else stmt.name
+        frame.vars[name] = self.make_function(stmt, frame)
 
     def make_function(self, stmt: p.FunctionDef, frame: Frame) -> Function:
         """The function value of a definition."""

@@ -26,8 +26,6 @@ class Gradients(Unknowns):
             if optimizer.born_seq:  # made after those gradients were accumulated
                 ledger.pending = [e for e in ledger.pending if e.seq > optimizer.born_seq]
                 ledger.lost = [(e, m) for e, m in ledger.lost if e.seq > optimizer.born_seq]
-                kept = {e.micro for e in ledger.pending} | {e.micro for e, _ in ledger.lost}
-                ledger.window = [t for t in ledger.window if t in kept]
                 ledger.marks = [m for m in ledger.marks if m.seq > optimizer.born_seq]
             if optimizer.modules:
                 ledger.pending = [
@@ -35,6 +33,8 @@ class Gradients(Unknowns):
                     for e in ledger.pending
                     if not self._modules_of(e) or self.related(self._modules_of(e), optimizer.modules)
                 ]
+            kept = {e.micro for e in ledger.pending} | {e.micro for e, _ in ledger.lost}
+            ledger.window = [t for t in ledger.window if t in kept]
             self.result.ledgers[key] = ledger
         return ledger
 

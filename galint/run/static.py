@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 from functools import cached_property
 
 from galint import program as p
+from galint.run.update_effects import is_update_effect
 from galint.source import Span
 
 _SLOTS: dict[type, tuple[str, ...]] = {}
@@ -66,8 +67,10 @@ _NAMED_SCALERS = re.compile(r"scaler|loss_scal|grad_scal", re.I)
 LOSS_NAME = re.compile(r"loss|cost|objective|(^|_)(elbo|nll|ce|kld?)(_|$)", re.I)
 
 BACKWARD, STEP, ZERO, SYNC, SCALE, WRAP, COUNT = "backward", "step", "zero", "sync", "scale", "wrap", "count"
+EFFECT = "effect"
+"""What belongs to the optimizer step though it is none, such as a moving average of the weights."""
 _NOTHING: tuple[frozenset[str], frozenset[tuple[str, bool]]] = (frozenset(), frozenset())
-GRADIENT = frozenset({BACKWARD, STEP, ZERO, SYNC, SCALE, WRAP})
+GRADIENT = frozenset({BACKWARD, STEP, ZERO, SYNC, SCALE, WRAP, EFFECT})
 _CALL_TAGS = {
     "zero_grad": ZERO,
     "unscale_": SYNC,
@@ -267,6 +270,8 @@ class Static:
                     tags.add(SCALE)
             elif isinstance(node, p.Assign):
                 self._assign_tags(node, tags)
+            elif isinstance(node, p.Attr) and node.name in {"no_sync", "no_backward_sync"}:
+                tags.add(SYNC)  # `context = model.no_sync if hold else nullcontext`
             for child in below:
                 own = self._own[child]
                 tags |= own[0]
@@ -302,6 +307,8 @@ class Static:
             calls.add((name, True))
         if name in _CALL_TAGS:
             tags.add(_CALL_TAGS[name])
+        if is_update_effect(func):
+            tags.add(EFFECT)
         if name in {"zero_", "mul_", "div_"} and isinstance(func, p.Attr) and "grad" in p.text(func.value):
             tags.add(ZERO if name == "zero_" else SCALE)
         if name in {"optimize", "optimizer_step", "step_optimizer", "take_step"} and any(
@@ -613,6 +620,7 @@ _NOT_MODULE = re.compile(
     r"(cfg|config|name|path|dir|args|type|dim|size|id|kwargs|dict|state|file|params?|parameters|groups?)$", re.I
 )
 _LOADER = re.compile(r"(loader|(^|_)dl|data_?iter|batches|dataset)s?\d*$", re.I)
+_NUMBER_OF = re.compile(r"(^|_)(n|nb|num|max|total|count|len|idx|per|min|every)_", re.I)
 _CRITERION = re.compile(r"criterion|loss_?(fn|func|function|fct|module|layer)|objective|(^|_)crit$", re.I)
 
 
@@ -656,6 +664,6 @@ def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
         return "criterion"
     if _MODULE.match(name) and not _NOT_MODULE.search(name):
         return "module"
-    if _LOADER.search(name):
+    if _LOADER.search(name) and not _NUMBER_OF.search(name):
         return "loader"
     return ""

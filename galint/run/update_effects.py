@@ -1,0 +1,29 @@
+"""Calls that belong to the optimizer step though they are none: a moving average of the weights, a rank budget."""
+
+from __future__ import annotations
+
+import re
+
+from galint import program as p
+
+_NAMED = re.compile(r"update|step$|ema|.*_ema$")
+_AVERAGE = re.compile(
+    r"(^|_)(ema|swa)(_|$)|^(model)?ema|ema(model)?$|average[rd]?_?(model|weights)|(model|weight)s?_?averag", re.I
+)
+_UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_update", "update_average"})
+
+
+def is_update_effect(func: p.Expr) -> bool:
+    """True for a call that belongs to the optimizer step: a moving average of the weights, AdaLoRA's rank budget."""
+    name = func.name if isinstance(func, p.Attr) else func.id if isinstance(func, p.Name) else ""
+    if not _NAMED.match(name):
+        return False
+    if name == "update_and_allocate":
+        return True
+    if isinstance(func, p.Attr) and name in _UPDATES:
+        return bool(_AVERAGE.search(_last(func.value))) or name not in {"update", "step"}
+    return bool(_AVERAGE.search(name)) and name.startswith(("update", "ema_step"))
+
+
+def _last(node: p.Expr) -> str:
+    return node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""
