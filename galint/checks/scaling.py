@@ -130,20 +130,24 @@ def _loop_label(view: View, step: Step) -> str:
 def _unscaled(
     view: View, ledger: OptimizerLedger, entry: Entry, coefficients: tuple[Coefficient, ...], keys: frozenset[str]
 ) -> bool:
-    """True when no addend has a factor that can be 1/N, seen or unseen."""
+    """True when an addend stands whole, and no factor of any other can be 1/N, seen or unseen."""
     facts = entry.facts
     own = view.coefficient(entry)
-    if facts.summed or own.symbols or abs(own.value) < 1:
+    kept = facts.term_keys or (facts.keys,) * len(coefficients)
+    terms = list(zip(coefficients, kept, strict=False))
+    lighter = [(c, k) for c, k in terms if c.symbols or abs(c.value) < 1 or any(map(_is_setting, k))]
+    if facts.summed or len(lighter) == len(terms):
         return False
-    if any(c.symbols or abs(c.value) < 1 for c in coefficients) and not all(abs(c.value) >= 1 for c in coefficients):
-        return False
+    weights = {key for c, k in lighter for key in (*k, *(s for s, _ in c.symbols))}
+    if lighter and (not keys or any(names_n(view, key, keys) for key in weights)):
+        return False  # one of the factors may be 1/N: that is GA204's question
     if own not in coefficients and own.value != coefficients[0].value:
         return False  # rescaled after the window
     if any("/" in key and "batch" in key for key in keys):
         return False  # N = nominal batch / batch size: such loops scale by samples somewhere
     if facts.keys & {"accelerate", "deepspeed"}:
         return False
-    if any(key and not key.replace("/", "").replace(".", "").isdigit() for key in facts.keys):
+    if any(map(_is_setting, facts.keys.difference(*kept))):
         return False  # a setting takes part in the factor, and its default may hide N
     if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden | facts.keys):
         return False
@@ -155,6 +159,10 @@ def _unscaled(
     if any(names_n(view, key, keys) for key in made):
         return False
     return not any(key and re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", made_text) for key in keys)
+
+
+def _is_setting(key: str) -> bool:
+    return bool(key) and not key.replace("/", "").replace(".", "").isdigit()
 
 
 _SUM = re.compile(r"reduction\s*(==?|is|:)\s*[\"']?sum", re.I)
