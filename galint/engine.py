@@ -438,6 +438,7 @@ def _count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
     stopped = {run.stopped for run in _runs(analysis) if run.stopped}
     loops = _loop_nodes(analysis)
     functions = {func.span for group in analysis.static.functions.values() for func in group}
+    wrappers = {func.span for func in analysis.static.functions.get("backward", ())}
     halves = {s.holder for s in analysis.sites if s.span in covered} | _called_from(analysis, understood)
     for site in analysis.sites:
         if site.span in covered or not steps:
@@ -449,6 +450,8 @@ def _count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
             continue  # a statement of its own, outside any loop
         if node is None and site.span not in executed and site.holder in halves:
             continue  # the other branch of a function that an understood loop runs
+        if node is None and site.span not in executed and site.holder in wrappers:
+            continue  # a library's own `backward`, which other files call
         if node is not None and any(n.span in understood for n in analysis.static.walk(node)):
             continue  # another branch of a loop that is understood
         if site.span in executed and stuck and not covered:

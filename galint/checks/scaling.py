@@ -106,7 +106,7 @@ def is_accumulation(view: View, step: Step, guarded: bool) -> bool:
         spelled = p.text(node.iter)
         if re.match(r"(tqdm\.?\w*\()?(range|trange)\(", spelled) or "range(" in spelled or "islice" in spelled:
             return not re.search(r"epoch|episode|rollout|task|step", spelled, re.I) or bool(
-                re.search(r"accum|micro|chunk|mini|sub|bs\b|batch", spelled, re.I)
+                re.search(r"accum|\bacc_|grad|micro|chunk|mini|sub|bs\b|batch", spelled, re.I)
             )
         if _CHUNKY.search(spelled) or _CHUNKY.search(p.text(node.target)):
             return not re.search(r"episode|task|trajector|rollout|epoch", spelled, re.I)

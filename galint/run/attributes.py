@@ -207,7 +207,7 @@ class Attributes(Gradients):
         kind = "" if value.data or CONFIG.search(value.path) else self.static.kind_of(name)
         if value.kind in {"namespace", "config"}:
             kind = ""
-        if name in GRADIENT_METHODS and kind == "" and not CONFIG.search(value.path):
+        if name in GRADIENT_METHODS and kind == "" and not any(map(CONFIG.search, value.path.split("."))):
             return Bound(value, name)
         if value.kind == "argparser":
             return Bound(value, name)  # `arg = parser.add_argument`

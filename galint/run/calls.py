@@ -36,7 +36,7 @@ from galint.run.values import (
     Tensor,
     Value,
 )
-from galint.semantics import contexts, function_meaning, method_meaning
+from galint.semantics import contexts, function_meaning, lightning, method_meaning
 from galint.source import Span
 
 _DEPTH = 40
@@ -57,6 +57,9 @@ def _is_stub(func: p.FunctionDef | p.Lambda) -> bool:
         if not isinstance(stmt, p.Return | p.ExprStmt):
             return False
     return True
+
+
+_INHERITED = lightning.METHODS
 
 
 class Calls(OpaqueCalls):
@@ -89,6 +92,9 @@ class Calls(OpaqueCalls):
                     self.bind(func.value, receiver, frame)
                 if func.name in GRADIENT_METHODS:
                     self.result.facts["on_none"] = True
+            if isinstance(receiver, Lit) and receiver.is_number and func.name == "backward":
+                receiver = self.tensor(p.text(func.value), self.token())
+                receiver.unknown_scale = True  # a sum whose terms are all switched off here
             callee = self._method(receiver, func.name, func)
         else:
             callee = self.eval(func, frame)
@@ -118,6 +124,14 @@ class Calls(OpaqueCalls):
     def _method(self, receiver: Value, name: str, func: p.Attr) -> Value:
         if isinstance(receiver, External):
             return External(f"{receiver.name}.{name}")
+        if (
+            isinstance(receiver, Instance)
+            and receiver.cls.module_like
+            and ("module", name) in _INHERITED
+            and name not in receiver.attrs
+            and self.class_member(receiver.cls, name) is None
+        ):
+            return Bound(receiver, name)  # LightningModule's own methods
         if isinstance(receiver, Instance | Class | Super | ModuleValue):
             return self.get_attr(receiver, name, func)
         if isinstance(receiver, Module):

@@ -100,6 +100,8 @@ class Gradients(Unknowns):
         for key, ledger in self.result.ledgers.items():
             optimizer = self.optimizers.get(key)
             mods = optimizer.modules if optimizer is not None else frozenset()
+            if self.toggled is not None and optimizer is not self.toggled:
+                continue
             sure = bool(mods and tensor.modules)
             if sure and not self.related(mods, tensor.modules):
                 continue

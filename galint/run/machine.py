@@ -51,6 +51,8 @@ class Machine:
         self.finite_iterators = 0
         self.grad_hooks: list[tuple[Value, Value, Any]] = []
         self.settings: dict[str, int] = {}
+        self.toggled: Optimizer | None = None
+        """The only optimizer whose parameters require a gradient now (Lightning's `toggle_optimizer`)."""
         self.items_scaled = False
         """The items of a model's output were divided or multiplied in place, so a loss made of them has an unknown weight."""
         self.outputs: dict[int, Tensor] = {}

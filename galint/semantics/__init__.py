@@ -19,6 +19,7 @@ from galint.semantics import (
     deepspeed,
     fabric,
     helpers,
+    lightning,
     modules,
     optim,
     parallel,
@@ -42,6 +43,7 @@ _ROOMS: tuple[Any, ...] = (
     accelerate,
     fabric,
     deepspeed,
+    lightning,
     helpers,
     configured,
 )
