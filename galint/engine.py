@@ -218,26 +218,37 @@ def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[
         out += [(f, None) for f in _run(analysis, entry.beyond[0], check) if (f.code, f.span) in agreed]
     if check.witness == "even":
         flipped = [(label, _run(analysis, run, check)) for label, run in entry.flips]
-        out = [(finding, _needs(finding, flipped)) for finding, _ in out]
+        asked = {
+            k: v for run in (*(r for _, r in entry.flips), entry.base) for k, v in run.facts.get("asked", {}).items()
+        }
+        out = [(finding, _needs(finding, flipped, asked)) for finding, _ in out]
         seen = {(f.code, f.span) for f, _ in out}
         for label, findings in flipped:
             for finding in findings:
                 if (finding.code, finding.span) not in seen:
                     seen.add((finding.code, finding.span))
-                    out.append((finding, _when(label)))
+                    out.append((finding, _when(label, asked)))
     return out
 
 
-def _needs(finding: Finding, flipped: list[tuple[str, list[Finding]]]) -> str | None:
+def _needs(
+    finding: Finding, flipped: list[tuple[str, list[Finding]]], asked: dict[str, tuple[str, bool]]
+) -> str | None:
     """The configuration a finding needs: the choice whose flip makes it go away."""
     for label, findings in flipped:
         if all((f.code, f.span) != (finding.code, finding.span) for f in findings):
-            return _when(negation(label))
+            return _when(negation(label), asked)
     return None
 
 
-def _when(label: str) -> str:
-    return f"when `{label[4:]}` is false" if label.startswith("not ") else f"when `{label}` is true"
+def _when(label: str, asked: dict[str, tuple[str, bool]]) -> str:
+    """A configuration in the words of the code: `asked` maps a condition's key to its text and whether that negates it."""
+    truth = not label.startswith("not ")
+    text, negated = asked.get(label.removeprefix("not "), (label.removeprefix("not "), False))
+    truth = truth != negated
+    while text.startswith("not ") and " and " not in text and " or " not in text:
+        text, truth = text[4:], not truth
+    return f"when `{text}` is {'true' if truth else 'false'}"
 
 
 def _run(analysis: Analysis, run: RunResult, check: Check) -> list[Finding]:

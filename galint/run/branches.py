@@ -87,7 +87,7 @@ class Branches(Assign):
         text = p.text(stmt.test)
         body, orelse = self.static.body_tags(stmt.body), self.static.body_tags(stmt.orelse)
         if (WRAP in body) != (WRAP in orelse):
-            return self.choose(text, truth, data=False, relevant=True, span=stmt.span)
+            return self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=text)
         if any(isinstance(m[1], int) for m in value.moduli) or len(value.keys) > 1:
             return truth
         key = min(value.keys)
@@ -96,7 +96,10 @@ class Branches(Assign):
         number = self.result.known.get(key)
         if number is not None:
             return truth
-        return self.choose(text, truth, data=False, relevant=True, span=stmt.span)
+        asked, bare = text, stmt.test.operand if isinstance(stmt.test, p.Unary) else stmt.test
+        if isinstance(bare, p.Name | p.Attr) and isinstance(value.value, bool):
+            text = key if bare is stmt.test else f"not {key}"  # the setting itself, wherever it was handed on
+        return self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=asked)
 
     def _decide(
         self, stmt: p.If, value: Value, body: frozenset[str], orelse: frozenset[str], rest: p.Body = ()
@@ -142,7 +145,7 @@ class Branches(Assign):
             default = bool(stmt.orelse) and default
         taken_key = key
         relevant = bool(gradient) or (leaves and data and bool(self.loops))
-        return self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span)
+        return self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=p.text(stmt.test))
 
     def run_match(self, stmt: p.Match, frame: Frame) -> Signal | None:
         """A match statement."""

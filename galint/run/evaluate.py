@@ -92,7 +92,7 @@ class Evaluate(Arithmetic):
             default = not data or bool(left)
             if all(isinstance(x, p.Const) and isinstance(x.value, int) for x in (node.body, node.orelse)):
                 default = node.body.value >= node.orelse.value  # type: ignore[attr-defined]
-            truth = self.choose(key, default, data=data, relevant=relevant, span=node.span)
+            truth = self.choose(key, default, data=data, relevant=relevant, span=node.span, asked=p.text(node.test))
         elif _switches(node, truth):
             return Lit(max(node.body.value, node.orelse.value), frozenset({p.text(node.test)}), text=p.text(node))  # type: ignore[attr-defined]
         elif isinstance(test, Lit) and test.moduli:

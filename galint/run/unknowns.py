@@ -145,13 +145,18 @@ class Unknowns(Machine):
 
     # --- conditions ----------------------------------------------------------------------------
 
-    def choose(self, key: str, default: bool, *, data: bool, relevant: bool, span: Span) -> bool:
-        """Decide a condition the run cannot: the same key always gets the same answer."""
+    def choose(self, key: str, default: bool, *, data: bool, relevant: bool, span: Span, asked: str = "") -> bool:
+        """Decide a condition the run cannot: the same key always gets the same answer.
+
+        `asked` is how the code spells the condition, for messages.
+        """
         negated = False
         while key.startswith("not "):
             key, negated = key[4:], not negated
         if negated:
             default = not default
+        if asked and len(asked) <= 80:
+            self.result.facts.setdefault("asked", {}).setdefault(key, (asked, negated))
         taken = self.scenario.choices.get(key)
         if data:
             base = default if taken is None else taken

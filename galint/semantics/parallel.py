@@ -47,6 +47,7 @@ def _no_sync(m: Calls, s: Site) -> Value | None:
     """`model.no_sync()`: a model that comes from another file has been wrapped there, for nothing else has the method."""
     if isinstance(s.receiver, Module) and not s.receiver.wrap and s.receiver.made is None:
         s.receiver.wrap = "ddp"
+        s.receiver.items["__guessed__"] = NONE
     return Context("no_sync", s.receiver, s.span)
 
 

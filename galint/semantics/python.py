@@ -187,6 +187,8 @@ def _next(m: Calls, s: Site) -> Value | None:
         m.finite_iterators += 1
         item = pull(m, it)
         m.finite_iterators -= 1
+        if type(item) is Opaque:
+            item.items["__drawn__"] = TRUE  # the default says that there is no more: what was drawn is not it
         return item if item is not None else s.args[1]
     item = pull(m, it)
     if item is None:
@@ -318,7 +320,7 @@ def _isinstance(m: Calls, s: Site) -> Value | None:
         "DataParallel",
         "FullyShardedDataParallel",
     }:
-        if value.wrap:
+        if value.wrap and "__guessed__" not in value.items:
             wrapped = {"ddp": {"DistributedDataParallel", "DDP"}, "dp": {"DataParallel"}}.get(
                 value.wrap, {"FullyShardedDataParallel"}
             )
