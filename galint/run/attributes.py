@@ -117,6 +117,9 @@ class Attributes(Gradients):
             return self.tensor_attr(value, name)
         if isinstance(value, Class):
             found = self.class_member(value, name)
+            if isinstance(found, Function):
+                if any(terminal(d) == "classmethod" for d in getattr(found.node, "decorators", ())):
+                    return Bound(value, name, found)
             return found if found is not None else Opaque(f"{value.node.name}.{name}")
         if isinstance(value, Super):
             for base in value.cls.bases:
