@@ -572,7 +572,13 @@ class Static:
                 out.append(stmt.subject)
             return [case.body for case in stmt.cases]
         for node in self.walk(stmt):
-            if isinstance(node, p.Arg) and node.keyword in {"update_grad", "should_step", "do_step", "step_now"}:
+            if isinstance(node, p.Arg) and node.keyword in {
+                "update_grad",
+                "need_update",
+                "should_step",
+                "do_step",
+                "step_now",
+            }:
                 out.append(node.value)
         return []
 
