@@ -193,6 +193,8 @@ class Static:
         self.called_with: dict[str, set[str]] = defaultdict(set)
         self.imported: set[str] = set()
         """Names that imports bind."""
+        self.renamed: dict[str, str] = {}
+        """What `from m import name as alias` calls by another name: alias → name."""
         self.window_names: set[str] = set()
         self.counters: set[str] = set()
         """Names that stand left of `% N` in a step's guard."""
@@ -229,6 +231,7 @@ class Static:
                 self.imported |= {alias or name.split(".")[0] for name, alias in node.names}
             elif isinstance(node, p.ImportFrom):
                 self.imported |= {alias or name for name, alias in node.names}
+                self.renamed |= {alias: name for name, alias in node.names if alias and alias != name}
             elif isinstance(node, p.Call):
                 if isinstance(node.func, p.Attr):
                     name = terminal(node.func.value)
@@ -391,10 +394,7 @@ class Static:
         name, direct = call
         found: list[p.FunctionDef] = []
         if name.startswith("@"):
-            foreign = [
-                f for f in self.functions.get(name[1:], ()) if f not in self.method_of and f.span.row >= _FOREIGN
-            ]
-            self._callees[call] = tuple(foreign)
+            self._callees[call] = tuple(self._foreign(name[1:]))
             return self._callees[call]
         for func in self.functions.get(name, ()):
             is_method = func in self.method_of
@@ -411,10 +411,16 @@ class Static:
         for cls in self.classes.get(name, ()):
             if direct:
                 found += [f for f in cls.body if isinstance(f, p.FunctionDef) and f.name == "__init__"]
+        if direct and name in self.renamed:
+            found += self._foreign(self.renamed[name])
         if name in {"__call__"}:
             found += [f for f in self.functions.get("__call__", ())]
         self._callees[call] = tuple(found[:_NAMESAKES])
         return self._callees[call]
+
+    def _foreign(self, name: str) -> list[p.FunctionDef]:
+        """The functions of imported files by this name."""
+        return [f for f in self.functions.get(name, ()) if f not in self.method_of and f.span.row >= _FOREIGN]
 
     @staticmethod
     def _is_module(cls: p.ClassDef) -> bool:
