@@ -72,7 +72,7 @@ class LossFacts:
     `terms` are the coefficients of its addends. `summed` means that it is visibly a sum over the
     samples, not a mean. `hidden` are settings that went into a call galint cannot see into, so a
     division by one of them may hide there. `synced` says for each wrapped module whether gradient
-    synchronisation was on at the forward. `scale_span` is where the loss scale was last changed.
+    synchronisation was on at the forward. `scale_span` is where the loss was multiplied by the loss scale.
     `term_keys` holds, term by term, the settings that term was multiplied or divided by; `penalties` are
     addends that only the parameters enter (an L1 term), each with its spelling and such settings.
     """

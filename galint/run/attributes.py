@@ -31,7 +31,6 @@ from galint.run.values import (
     Module,
     ModuleValue,
     Opaque,
-    Optimizer,
     Range,
     Seq,
     Super,
@@ -120,7 +119,7 @@ class Attributes(Gradients):
             if isinstance(found, Function):
                 if any(terminal(d) == "classmethod" for d in getattr(found.node, "decorators", ())):
                     return Bound(value, name, found)
-            return found if found is not None else Opaque(f"{value.node.name}.{name}")
+            return self.soft(found) if found is not None else Opaque(f"{value.node.name}.{name}")
         if isinstance(value, Super):
             for base in value.cls.bases:
                 if isinstance(base, Class):
@@ -197,10 +196,6 @@ class Attributes(Gradients):
                 path = f"{value.path}.{name}"
                 return self.soft(Lit(default.value, frozenset({path}), text=path))
             return default
-        if isinstance(value, Optimizer) or value.kind in {"scaler", "scheduler", "accelerator", "fabric", "engine"}:
-            special = self.kind_attr(value, name)
-            if special is not None:
-                return special
         if value.role == "param" and name in {"grad", "main_grad"}:
             made = Opaque(f"{value.path}.grad", role="grad", modules=value.modules)
             value.attrs[name] = made
@@ -221,10 +216,6 @@ class Attributes(Gradients):
             made.modules = value.modules
         value.attrs[name] = made
         return made
-
-    def kind_attr(self, value: Opaque, name: str) -> Value | None:
-        """An attribute with a meaning on an optimizer, scaler, accelerator …; None when it has none."""
-        return None
 
     def tensor_attr(self, value: Tensor, name: str) -> Value:
         """An attribute of a tensor or of a model's output."""

@@ -500,6 +500,3 @@ def pull_from(m: Execute, it: Iterator, source: Value, index: int) -> Value | No
         return _param(m, source)
     path = source.path if isinstance(source, Opaque) else f"#{m.tick()}"
     return Opaque(f"{path}[{index}]", data=True, born=m.token())
-
-
-_ = Function

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint.run.site import Site
-from galint.run.values import NONE, Lit, Opaque, Optimizer, Value
+from galint.run.values import Lit, Opaque, Optimizer, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -59,4 +59,3 @@ FUNCTIONS: dict[str, Meaning] = {
 METHODS: dict[tuple[str, str], Meaning] = {
     ("*", name): _method for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradients")
 }
-_ = (NONE, Lit)

@@ -103,7 +103,8 @@ def _range_role(m: Calls, s: Site) -> str:
 def _stepped(m: Calls, s: Site, parts: list[Value], role: str) -> Value | None:
     """`range(start, stop, step)`: chunks of a batch when the bounds are not known."""
     start, stop, step = parts
-    first = m.demand(start, "counter")
+    backwards = isinstance(step, Lit) and step.is_number and step.value < 0
+    first = m.demand(start, role if backwards else "counter")
     if isinstance(stop, Lit) and isinstance(step, Lit) and first is not None and stop.is_number and step.is_number:
         if int(step.value) == 0:
             return None

@@ -366,10 +366,6 @@ def _chunk(m: Calls, s: Site) -> Value | None:
     return None
 
 
-def _append_tensor(m: Calls, s: Site) -> Value | None:
-    return None
-
-
 def guess(name: str) -> Meaning | None:
     """Losses and criterions of torch by their usual spelling."""
     root, _, rest = name.partition(".")
