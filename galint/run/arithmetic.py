@@ -86,8 +86,11 @@ class Arithmetic(Tensors):
         """Arithmetic over something unknown, kept so that it can be computed once it is known."""
         data = self.is_data(left) or self.is_data(right)
         born = max(self.born_of(left), self.born_of(right))
-        if isinstance(left, Opaque) and left.role == "grad":
-            return Opaque(left.path, role="grad", modules=left.modules)
+        for grad, other in ((left, right), (right, left)):
+            if isinstance(grad, Opaque) and grad.role == "grad" and (grad is left or op == "*"):
+                scaled = Opaque(grad.path, role="grad", modules=grad.modules)
+                scaled.deferred = (op, grad, other) if op in {"*", "/"} else grad.deferred
+                return scaled
         out = Opaque(self.path_of(left, op, right), data=data, born=born)
         if len(out.path) > 120:
             out.path = p.text(node) if isinstance(node, p.Expr) and len(p.text(node)) < 120 else f"#{self.tick()}"

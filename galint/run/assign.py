@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from galint import program as p
+from galint.ledger import ONE, Coefficient
 from galint.run.evaluate import Evaluate
 from galint.run.frame import Frame
 from galint.run.static import terminal
@@ -204,7 +205,8 @@ class Assign(Evaluate):
             if isinstance(value, Lit) and value.value is None:
                 self.clear(None, receiver.modules, target.span, f"{p.text(target)} = None")
             elif isinstance(value, Opaque) and value.role == "grad":
-                pass
+                if value.path == f"{receiver.path}.{name}" and value.deferred is not None:
+                    self.rescale(receiver.modules, self._grad_factor(value), target.span)
             elif isinstance(value, (Tensor, Opaque)):
                 self.copied(receiver.modules)
                 self.result.facts["manual_grad"] = True
@@ -218,6 +220,15 @@ class Assign(Evaluate):
                 self.adopt(receiver, value)
         elif isinstance(receiver, Class):
             receiver.members[name] = value
+
+    def _grad_factor(self, value: Value) -> Coefficient:
+        """What a gradient was multiplied by on its way back into its parameter."""
+        factor = ONE
+        while isinstance(value, Opaque) and value.deferred is not None:
+            op, value, other = value.deferred
+            by = self.symbol(other)
+            factor = factor.combine(by if op == "*" else invert(by))
+        return factor
 
     def adopt(self, parent: Opaque, child: Module) -> None:
         """Make `child` a part of `parent`'s modules."""

@@ -31,6 +31,7 @@ from galint.run.values import (
     Module,
     ModuleValue,
     Opaque,
+    Optimizer,
     Range,
     Seq,
     Super,
@@ -202,6 +203,8 @@ class Attributes(Gradients):
             return made
         if value.role == "grad" and name == "data":
             return value
+        if isinstance(value, Optimizer) and name == "param_groups":
+            return self._param_groups(value)
         kind = "" if value.data or CONFIG.search(value.path) else self.static.kind_of(name)
         if value.kind in {"namespace", "config"}:
             kind = ""
@@ -216,6 +219,15 @@ class Attributes(Gradients):
             made.modules = value.modules
         value.attrs[name] = made
         return made
+
+    def _param_groups(self, optimizer: Optimizer) -> Opaque:
+        """`optimizer.param_groups`: one group stands for all, as one parameter stands for all of a module's."""
+        path = f"{optimizer.path}.param_groups"
+        groups, group = Opaque(path, modules=optimizer.modules), Opaque(f"{path}[·]", modules=optimizer.modules)
+        group.items["params"] = Opaque(f"{path}[·]['params']", "params", modules=optimizer.modules)
+        groups.elements, groups.items[0] = [group], group
+        optimizer.attrs["param_groups"] = groups
+        return groups
 
     def tensor_attr(self, value: Tensor, name: str) -> Value:
         """An attribute of a tensor or of a model's output."""

@@ -126,9 +126,10 @@ def _scaled(sign: int) -> Meaning:
             return None
         factor = rest[0] if rest else next(iter(s.kwargs.values()))
         if isinstance(target, Opaque) and target.role == "grad":
-            if s.name.endswith("_"):
-                coefficient = m.symbol(factor)
-                m.rescale(target.modules, coefficient if sign > 0 else invert(coefficient), s.span)
+            if not s.name.endswith("_"):
+                return m.binary("*" if sign > 0 else "/", target, factor, s.node)
+            coefficient = m.symbol(factor)
+            m.rescale(target.modules, coefficient if sign > 0 else invert(coefficient), s.span)
             return target
         if not isinstance(target, Tensor):
             if isinstance(target, Opaque) and target.data:
@@ -145,6 +146,26 @@ def _scaled(sign: int) -> Meaning:
         return result
 
     return meaning
+
+
+def _foreach(sign: int) -> Meaning:
+    """`torch._foreach_div_(grads, n)` in place over a list of gradients."""
+
+    def meaning(m: Calls, s: Site) -> Value | None:
+        grads = s.args[0].elts if len(s.args) > 1 and isinstance(s.args[0], Seq) else []
+        held = [g for g in grads if isinstance(g, Opaque) and g.role == "grad"]
+        if held:
+            coefficient = m.symbol(s.args[1])
+            modules = frozenset().union(*(g.modules for g in held))
+            m.rescale(modules, coefficient if sign > 0 else invert(coefficient), s.span)
+        return NONE if held else None
+
+    return meaning
+
+
+def _negated(m: Calls, s: Site) -> Value | None:
+    target = s.receiver if s.receiver is not None else s.arg(0, "input")
+    return target.map(lambda c: c.times(-1)) if isinstance(target, Tensor) else None
 
 
 def _grad_op(m: Calls, s: Site) -> Value | None:
@@ -400,6 +421,10 @@ FUNCTIONS: dict[str, Meaning] = {
     "torch.div": _scaled(-1),
     "torch.divide": _scaled(-1),
     "torch.true_divide": _scaled(-1),
+    "torch.neg": _negated,
+    "torch.negative": _negated,
+    "torch._foreach_mul_": _foreach(1),
+    "torch._foreach_div_": _foreach(-1),
     "torch.mean": _mean,
     "torch.sum": _sum,
     "torch.stack": _stack,
@@ -431,8 +456,12 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("tensor", "div_"): _scaled(-1),
     ("tensor", "divide"): _scaled(-1),
     ("tensor", "true_divide"): _scaled(-1),
+    ("tensor", "neg"): _negated,
+    ("tensor", "negative"): _negated,
     ("opaque", "mul_"): _scaled(1),
     ("opaque", "div_"): _scaled(-1),
+    ("grad", "mul"): _scaled(1),
+    ("grad", "div"): _scaled(-1),
     ("grad", "mul_"): _scaled(1),
     ("grad", "div_"): _scaled(-1),
     ("grad", "zero_"): _grad_zero,
