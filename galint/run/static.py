@@ -195,6 +195,8 @@ class Static:
         """Names that imports bind."""
         self.renamed: dict[str, str] = {}
         """What `from m import name as alias` calls by another name: alias → name."""
+        self.aliases: dict[str, str] = {}
+        """Other names that the code gives a function: `go = run` and `go = partial(run, …)`, name → function."""
         self.window_names: set[str] = set()
         self.counters: set[str] = set()
         """Names that stand left of `% N` in a step's guard."""
@@ -232,6 +234,8 @@ class Static:
             elif isinstance(node, p.ImportFrom):
                 self.imported |= {alias or name for name, alias in node.names}
                 self.renamed |= {alias: name for name, alias in node.names if alias and alias != name}
+            elif isinstance(node, p.Assign):
+                self._note_alias(node)
             elif isinstance(node, p.Call):
                 if isinstance(node.func, p.Attr):
                     name = terminal(node.func.value)
@@ -242,6 +246,13 @@ class Static:
                 elif isinstance(node.func, p.Name):
                     self.uses[node.func.id].add("()")
             stack.extend([(child, below) for child in reversed(children(node))])
+
+    def _note_alias(self, node: p.Assign) -> None:
+        value = node.value
+        if isinstance(value, p.Call) and terminal(value.func) == "partial" and value.args:
+            value = value.args[0].value
+        if isinstance(value, p.Name):
+            self.aliases |= {t.id: value.id for t in node.targets if isinstance(t, p.Name) and t.id != value.id}
 
     # --- reachability --------------------------------------------------------------------------
 
@@ -411,6 +422,8 @@ class Static:
         for cls in self.classes.get(name, ()):
             if direct:
                 found += [f for f in cls.body if isinstance(f, p.FunctionDef) and f.name == "__init__"]
+        if direct and name in self.aliases:
+            found += [f for f in self.functions.get(self.aliases[name], ()) if f not in self.method_of]
         if direct and name in self.renamed:
             found += self._foreign(self.renamed[name])
         if name in {"__call__"}:
