@@ -34,11 +34,9 @@ def _method(m: Calls, s: Site) -> Value | None:
             m.clip(frozenset(), s.span, s.text)
             return Opaque("grad_norm", data=True, born=m.token())
         # Accelerate and Fabric unscale before they clip.
-        for key, held in m.optimizers.items():
-            ledger = m.ledger(held)
-            for entry in ledger.pending:
+        for held in m.optimizers.values():
+            for entry in m.ledger(held).pending:
                 entry.scaled = False
-            _ = key
         m.clip(frozenset(), s.span, s.text)
     else:
         m.clip(receiver.modules if isinstance(receiver, Opaque) else frozenset(), s.span, s.text)
