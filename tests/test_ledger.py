@@ -12,6 +12,7 @@ from galint.ledger import (
     ONE,
     Coefficient,
     Entry,
+    Guard,
     LossFacts,
     Mark,
     OptimizerLedger,
@@ -284,6 +285,7 @@ def test_defaults_say_nothing_more_than_a_mean_loss() -> None:
     plain = entry(1)
     assert plain.sure is True and plain.applied is False
     assert mark("clip").scaled is False
+    assert not Guard(HERE, "i % n").negated
     made = Step("opt", HERE, 0, [], [], [], [], [])
     assert not (made.truncated or made.unscaled_here or made.skipped or made.guards or made.position)
 

@@ -117,6 +117,72 @@ STEPS = {
         f"def train(loader):\n{BODY.replace('nn.functional.mse_loss(net(x), y) / 4', '(nn.functional.mse_loss(net(x), y) + net(x).abs().mean()) / 4')}"
     ),
     "a loss in a dict of outputs": "def train(loader):\n" + BODY.replace(DIVIDED, "out = net(x, labels=y)\n        (out.loss / 4)"),
+    "a buffer of batches": (
+        "def train(loader, n):\n    held = []\n    for batch in loader:\n        held.append(batch)\n        if len(held) == n:\n"
+        "            for x, y in held:\n                (nn.functional.mse_loss(net(x), y) / n).backward()\n"
+        "            opt.step()\n            opt.zero_grad()\n            held = []\n"
+    ),
+    "a list that is filled out of sight": (
+        "batches = []\nfill(batches)\ndef train():\n" + BODY.replace("enumerate(loader)", "enumerate(batches)")
+    ),
+    "a list that a loop filled": (
+        "def train(loader):\n    kept = []\n    for x in loader:\n        kept.append(x)\n" + BODY.replace("enumerate(loader)", "enumerate(kept)")
+    ),
+    "an object with a generator": (
+        "class Feed:\n    def __iter__(self):\n        while True:\n            yield fetch(), fetch()\n"
+        "def train():\n" + BODY.replace("enumerate(loader)", "enumerate(Feed())")
+        + "        if i == 11:\n            break\n"
+    ),
+    "an object that gives an iterator": (
+        "class Feed:\n    def __iter__(self):\n        return iter(self.files)\n    def __len__(self):\n        return 8\n"
+        "def train():\n" + BODY.replace("enumerate(loader)", "enumerate(Feed())")
+    ),
+    "batches from next on a generator": (
+        "def feed():\n    while True:\n        yield {'x': load()}, 'name'\n"
+        "def train(total):\n    it = feed()\n    for i in range(total):\n        batch, name = next(it)\n"
+        "        (net(batch['x']).mean() / 4).backward()\n        if (i + 1) % 4 == 0:\n            opt.step()\n            opt.zero_grad()\n"
+    ),
+    "batches from next on an enumeration": (
+        "def train(loader, total):\n    it = enumerate(loader)\n    while True:\n        i, (x, y) = next(it)\n"
+        "        (nn.functional.mse_loss(net(x), y) / 4).backward()\n        if (i + 1) % 4 == 0:\n            opt.step()\n            opt.zero_grad()\n"
+        "        if i >= total:\n            break\n"
+    ),
+    "batches from next on a cycle": (
+        "def train(loader, total):\n    it = cycle(loader)\n    for i in range(total):\n        x, y = next(it)\n"
+        "        (nn.functional.mse_loss(net(x), y) / 4).backward()\n        if (i + 1) % 4 == 0:\n            opt.step()\n            opt.zero_grad()\n"
+    ),
+    "a chain of loaders": "def train(a, b):\n" + BODY.replace("enumerate(loader)", "enumerate(chain(a, b))"),
+    "a loader without its first batches": "def train(loader, skip):\n" + BODY.replace("enumerate(loader)", "enumerate(islice(loader, skip, None))"),
+    "one epoch by default": f"def train(loader, epochs=1):\n    for epoch in range(epochs):\n        run(loader)\ndef run(loader):\n{BODY}train(load())\n",
+    "a run that goes on from a checkpoint": (
+        "def train(loader, start, total):\n    for i in range(0, total):\n        x, y = next(loader)\n"
+        "        (nn.functional.mse_loss(net(x), y) / 4).backward()\n        if (i + 1) % 4 == 0:\n            opt.step()\n            opt.zero_grad()\n"
+    ),
+    "a spawned worker": f"import torch.multiprocessing as mp\ndef work(rank, loader):\n{BODY}if __name__ == '__main__':\n    mp.spawn(work, args=(load(),), nprocs=2)\n",
+    "a model that is asked what it is": (
+        "from torch.nn.parallel import DistributedDataParallel as DDP\n"
+        f"core = net.module if isinstance(net, DDP) else net\ncore = net.module if hasattr(net, 'module') else net\n"
+        f"assert hasattr(opt, 'step') and not isinstance(net, (list, dict))\ndef train(loader):\n{BODY}"
+    ),
+    "settings from a namespace of a dict": (
+        "from types import SimpleNamespace\nraw = {'every': 4}\ncfg = SimpleNamespace(**raw)\n"
+        "def train(loader):\n" + BODY.replace("% 4", "% cfg.every")
+    ),
+    "settings by name": (
+        "class Cfg:\n    every = 4\ncfg = Cfg()\nsetattr(cfg, 'lr', 1)\nhalf = getattr(torch, 'float16')\n"
+        "def train(loader):\n" + BODY.replace("% 4", "% getattr(cfg, 'every', 1)")
+    ),
+    "a dict of loaders": (
+        "def train(loaders):\n    for name in {'a': 1, 'b': 2}:\n        print(name)\n    for i, (x, y) in enumerate(loaders['train']):\n"
+        + BODY.split("\n", 1)[1]
+    ),
+    "an exit for wrong arguments": f"import sys\ndef train(loader, name):\n    if name is None:\n        sys.exit(1)\n{BODY}",
+    "clipping through named parameters": (
+        f"def train(loader):\n{BODY.replace('            opt.step()', '            for name, p in net.named_parameters():{0}                print(name, p.grad.norm()){0}            opt.step()'.format(chr(10)))}"
+    ),
+    "gradients read through the data": (
+        "def train(loader):\n" + BODY.replace("            opt.step()", "            for p in net.parameters():\n                print(p.grad.data.norm(), p.shape)\n            opt.step()")
+    ),
     "a deleted and a global name": f"count = 0\ndef train(loader):\n    global count\n{BODY}        count += 1\n        del x, y\n",
 }  # fmt: skip
 
