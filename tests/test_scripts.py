@@ -117,11 +117,6 @@ STEPS = {
         f"def train(loader):\n{BODY.replace('nn.functional.mse_loss(net(x), y) / 4', '(nn.functional.mse_loss(net(x), y) + net(x).abs().mean()) / 4')}"
     ),
     "a loss in a dict of outputs": "def train(loader):\n" + BODY.replace(DIVIDED, "out = net(x, labels=y)\n        (out.loss / 4)"),
-    "a buffer of batches": (
-        "def train(loader, n):\n    held = []\n    for batch in loader:\n        held.append(batch)\n        if len(held) == n:\n"
-        "            for x, y in held:\n                (nn.functional.mse_loss(net(x), y) / n).backward()\n"
-        "            opt.step()\n            opt.zero_grad()\n            held = []\n"
-    ),
     "a list that is filled out of sight": (
         "batches = []\nfill(batches)\ndef train():\n" + BODY.replace("enumerate(loader)", "enumerate(batches)")
     ),
