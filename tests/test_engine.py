@@ -86,6 +86,51 @@ def test_a_finding_says_which_configuration_it_needs(
     assert [(d.code, d.configuration) for d in report.diagnostics if d.severity != "note"] == wanted
 
 
+WINDOW = """\
+for i in range(12):
+    x, y = torch.randn(6, 4), torch.randn(6, 1)
+    loss = nn.functional.mse_loss(net(x), y)
+    {during}
+    if (i + 1) % 4 == 0:
+        {after}
+        opt.step()
+        opt.zero_grad()
+"""
+BACK = "loss.backward()"
+
+
+@pytest.mark.parametrize(
+    ("before", "during", "after"),
+    [
+        ("", BACK, "net.weight.grad.div_(4)\n        net.bias.grad.div_(4)"),
+        ("", BACK, "for layer in net.children():\n            for p in layer.parameters():\n                p.grad.div_(4)"),
+        ("", BACK, "for p in net.parameters():\n            p.grad.copy_(averaged(p))"),
+        ("", "loss.register_hook(lambda g: g / 4)\n    loss.backward()", "pass"),
+        ("for p in net.parameters():\n    p.register_hook(lambda g: g / 4)\n", BACK, "pass"),
+        ("", "loss = torch.dot(loss.reshape(1), torch.tensor([1 / 4]))\n    loss.backward()", "pass"),
+    ],
+)  # fmt: skip
+def test_a_gradient_that_may_be_scaled_out_of_sight_is_no_finding(before: str, during: str, after: str) -> None:
+    assert found(HEAD + before + WINDOW.format(during=during, after=after)) == []
+
+
+@pytest.mark.parametrize(
+    ("during", "after"),
+    [
+        (BACK, "pass"),
+        (BACK, "for p in net.parameters():\n            print(p.grad.norm(), p.grad.data.abs().max().item())"),
+        (BACK, "for p in net.parameters():\n            p.grad.clamp_(-1, 1)"),
+        (BACK, "print(net.weight.grad.norm())"),
+        (BACK, "net.weight.grad.clamp_(-1, 1)"),
+        (BACK, "total = sum(p.grad.detach().pow(2).sum() for p in net.parameters())"),
+        (BACK, "half = [p.grad / 4 for p in net.parameters()]"),
+        ("loss = torch.dot(loss.reshape(1), torch.ones(1))\n    loss.backward()", "pass"),
+    ],
+)
+def test_a_gradient_that_is_only_looked_at_stays_a_finding(during: str, after: str) -> None:
+    assert [code for code, _ in found(HEAD + WINDOW.format(during=during, after=after))] == ["GA201"]
+
+
 @pytest.mark.parametrize(
     ("text", "loops", "understood"),
     [

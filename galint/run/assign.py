@@ -25,6 +25,7 @@ from galint.run.values import (
     Tensor,
     Value,
 )
+from galint.source import Span
 
 _RETYPED = {"optimizer", "module", "scaler", "scheduler", "loader", "criterion", "accelerator", "fabric", "engine"}
 
@@ -206,10 +207,13 @@ class Assign(Evaluate):
                 self.clear(None, receiver.modules, target.span, f"{p.text(target)} = None")
             elif isinstance(value, Opaque) and value.role == "grad":
                 if value.path == f"{receiver.path}.{name}" and value.deferred is not None:
-                    self.rescale(receiver.modules, self._grad_factor(value), target.span)
+                    self.rescale(receiver.modules, self.grad_factor(value), target.span)
             elif isinstance(value, (Tensor, Opaque)):
                 self.copied(receiver.modules)
                 self.result.facts["manual_grad"] = True
+            return
+        if isinstance(receiver, Opaque) and receiver.role == "grad" and name == "data":
+            self.overwritten(receiver, value, target.span)
             return
         if isinstance(receiver, Tensor) and isinstance(value, Tensor):
             receiver.terms, receiver.keys = value.terms, value.keys  # `output.loss /= N`
@@ -221,7 +225,16 @@ class Assign(Evaluate):
         elif isinstance(receiver, Class):
             receiver.members[name] = value
 
-    def _grad_factor(self, value: Value) -> Coefficient:
+    def overwritten(self, grad: Opaque, value: Value, span: Span) -> None:
+        """`p.grad.data = value` and `p.grad.copy_(value)`: a multiple of itself, or something else."""
+        if isinstance(value, Opaque) and value.role == "grad" and value.path == grad.path:
+            if value.deferred is not None:
+                self.rescale(grad.modules, self.grad_factor(value), span)
+            return
+        self.copied(grad.modules)
+        self.result.facts["manual_grad"] = True
+
+    def grad_factor(self, value: Value) -> Coefficient:
         """What a gradient was multiplied by on its way back into its parameter."""
         factor = ONE
         while isinstance(value, Opaque) and value.deferred is not None:

@@ -203,6 +203,8 @@ class Attributes(Gradients):
             return made
         if value.role == "grad" and name == "data":
             return value
+        if value.role == "param" and name == "requires_grad":
+            return TRUE  # a frozen parameter has no gradient to speak of
         if isinstance(value, Optimizer) and name == "param_groups":
             return self._param_groups(value)
         kind = "" if value.data or CONFIG.search(value.path) else self.static.kind_of(name)

@@ -142,6 +142,23 @@ def _lazy(kind: str) -> Meaning:
     return meaning
 
 
+def _filter(m: Calls, s: Site) -> Value | None:
+    """`filter(f, xs)`: without what f is known to turn down."""
+    if len(s.args) < 2:
+        return None
+    test, value = s.args
+    if not isinstance(value, Seq):
+        return value
+    kept = [v for v in value.elts if m.truth(_passes(m, s, test, v)) is not False]
+    return Seq(kept, "list", value.path)
+
+
+def _passes(m: Calls, s: Site, test: Value, value: Value) -> Value:
+    if isinstance(test, Lit) and test.value is None:
+        return value
+    return m.call_value(test, [value], {}, s.node, s.frame)
+
+
 def _islice(m: Calls, s: Site) -> Value | None:
     """`start` holds the stop; a second argument is what is left out at the front."""
     if len(s.args) < 2:
@@ -702,6 +719,7 @@ FUNCTIONS: dict[str, Meaning] = {
     "builtins.enumerate": _enumerate,
     "builtins.zip": _lazy("zip"),
     "builtins.map": _lazy("map"),
+    "builtins.filter": _filter,
     "builtins.reversed": _lazy("reversed"),
     "builtins.iter": _iter,
     "builtins.next": _next,

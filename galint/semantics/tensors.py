@@ -126,7 +126,7 @@ def _scaled(sign: int) -> Meaning:
             return None
         factor = rest[0] if rest else next(iter(s.kwargs.values()))
         if isinstance(target, Opaque) and target.role == "grad":
-            if not s.name.endswith("_"):
+            if not s.name.endswith("_") and s.kwargs.get("out") is not target:
                 return m.binary("*" if sign > 0 else "/", target, factor, s.node)
             coefficient = m.symbol(factor)
             m.rescale(target.modules, coefficient if sign > 0 else invert(coefficient), s.span)
@@ -200,8 +200,24 @@ def _detached(m: Calls, s: Site) -> Value | None:
         return out
     if isinstance(s.receiver, Opaque):
         if s.receiver.role == "grad":
-            return _grad_op(m, s)
+            m.copied(s.receiver.modules)  # the detached gradient shares its numbers
         return s.receiver
+    return None
+
+
+def _grad_copy(m: Calls, s: Site) -> Value | None:
+    """`p.grad.copy_(value)`."""
+    if isinstance(s.receiver, Opaque) and s.args:
+        m.overwritten(s.receiver, s.args[0], s.span)
+    return s.receiver
+
+
+def _hooked(m: Calls, s: Site) -> Value | None:
+    """`x.register_hook(f)`: f may change the gradient on its way."""
+    if isinstance(s.receiver, Tensor):
+        s.receiver.unknown_scale = True
+    else:
+        m.result.facts["manual_grad"] = True
     return None
 
 
@@ -454,16 +470,19 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("tensor", "multiply"): _scaled(1),
     ("tensor", "div"): _scaled(-1),
     ("tensor", "div_"): _scaled(-1),
+    ("tensor", "divide_"): _scaled(-1),
+    ("tensor", "true_divide_"): _scaled(-1),
+    ("tensor", "multiply_"): _scaled(1),
     ("tensor", "divide"): _scaled(-1),
     ("tensor", "true_divide"): _scaled(-1),
     ("tensor", "neg"): _negated,
     ("tensor", "negative"): _negated,
     ("opaque", "mul_"): _scaled(1),
     ("opaque", "div_"): _scaled(-1),
-    ("grad", "mul"): _scaled(1),
-    ("grad", "div"): _scaled(-1),
-    ("grad", "mul_"): _scaled(1),
-    ("grad", "div_"): _scaled(-1),
+    **{("grad", name): _scaled(1) for name in ("mul", "mul_", "multiply", "multiply_")},
+    **{("grad", name): _scaled(-1) for name in ("div", "div_", "divide", "divide_", "true_divide", "true_divide_")},
+    ("grad", "copy_"): _grad_copy,
+    ("*", "register_hook"): _hooked,
     ("grad", "zero_"): _grad_zero,
     ("grad", "clone"): _grad_op,
     ("grad", "detach"): _detached,
