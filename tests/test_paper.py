@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from paper import variables
+from paper import Unknown, python, run, variables
 
 BUILTINS = {
     "len of a list, a dict, a text and a range": "out = len([1, 2]), len({'a': 1}), len('abc'), len(range(2, 11, 4))",
@@ -74,6 +74,32 @@ BUILTINS = {
         "out = isinstance(3, int), isinstance(3, str), isinstance('a', (str, int)), isinstance(0.5, float),"
         " isinstance([1], list), isinstance((1,), list), isinstance({}, dict), isinstance([1], (tuple, list))"
     ),
+    "isinstance of a union": "out = isinstance(3, int | str), isinstance([1], dict | tuple), isinstance('a', (bytes, str | int))",
+    "filter": "out = [x for x in filter(lambda n: n > 1, [1, 2, 3])], [x for x in filter(None, [0, 4])]",
+    "bool keeps what it is given": "out = bool(3), bool('')",
+    "iterating a dict and a text": "out = [k for k in {'a': 1, 'b': 2}], [c for c in 'abc']",
+    "cycle in a loop": (
+        "from itertools import cycle\nout = []\nfor x in cycle([1, 2]):\n    out.append(x)\n    if len(out) == 5:\n        break"
+    ),
+    "repeat by hand": "from itertools import repeat\nit = repeat(7, 2)\nout = [next(it), next(it), next(it, 'end')]",
+    "a loop left inside a chain": (
+        "from itertools import chain\nout = []\nfor x in chain([1, 2], [3]):\n    out.append(x)\n    if x == 2:\n        break"
+    ),
+    "a loop left inside islice": (
+        "from itertools import islice\nout = []\nfor x in islice([1, 2, 3], 3):\n    out.append(x)\n    if x == 2:\n        break"
+    ),
+    "the rest after a break": "it = iter([1, 2, 3])\nfirst = next(it)\nout = []\nfor x in it:\n    out.append(x)\n    break",
+    "a generator that ends itself": "def f():\n    yield 1\n    return\n    yield 2\nout = [x for x in f()]",
+    "an object with a generator": (
+        "class Box:\n    def __init__(self):\n        self.held = [4, 5]\n    def __iter__(self):\n        for x in self.held:\n            yield x\n"
+        "out = [x for x in Box()]"
+    ),
+    "argparse flags": (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('-q', action='store_true')\np.add_argument('--deep-n', default=3)\n"
+        "g = p.add_mutually_exclusive_group()\ng.add_argument('--lr', default=2)\nargs = p.parse_args([])\nout = args.deep_n, args.lr"
+    ),
+    "copy of a dict": "d = {'a': 1}\ne = d.copy()\ne['b'] = 2\nout = d, e",
+    "sort and sorted of what has no order": "a = [2, 1]\na.sort(reverse=True)\nout = a, sorted(['b', 'a']), sorted({'k': 1})",
     "a bool is an int": "out = isinstance(True, int), isinstance(True, bool), isinstance(1, bool)",
     "isinstance of own classes": (
         "class A: pass\nclass B(A): pass\nclass C(B): pass\nout = isinstance(B(), A), isinstance(C(), A), isinstance(B(), B)"
@@ -254,3 +280,38 @@ def test_paper_computes_what_python_computes(script: str) -> None:
     exec(script, names)
     seen = variables(script)["out"]
     assert typed(seen) == typed(exact(names["out"]))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "any([flag, 0])", "all([flag, 1])", "sum(things)", "sum([])", "max(flag, 5)", "min(flag, 5)", "isinstance(flag, int)",
+        "isinstance(3, Other)", "isinstance([1], Other)", "hasattr(flag, 'x')", "getattr(flag, name)", "bool(flag)", "len(flag)",
+        "int(flag)",  "list(flag)", "flag[0]", "flag.x", "flag + 1", "flag == other", "not flag", "flag in [1, 2]",
+        "1 in flag", "-flag", "f'{flag}'", "1j",    "{'a': 1}['b']", "'a%s' % flag", "iter(flag)",
+        "all(flag)", "next(flag)", "isinstance(flag, (Other, Another))", "setattr(flag, 'a', 1) or flag.b", "{'a': 1}.setdefault(flag)",
+         "flag if flag else other", "lambda: flag", "flag[1:]", "range(flag, other, step)",
+    ],
+)  # fmt: skip
+def test_what_depends_on_something_unknown_is_unknown(expression: str) -> None:
+    seen = variables(f"out = {expression}\n")["out"]
+    assert isinstance(seen, Unknown | range), seen
+
+
+def test_leaving_the_program_ends_the_run() -> None:
+    for call in ("import sys\nsys.exit(1)", "exit()", "quit()", "import os\nos._exit(0)"):
+        made, frame = run(f"out = 1\n{call}\nout = 2\n")
+        assert made.result.stopped == "SystemExit"
+        assert python(frame.vars["out"]) == 1
+
+
+def test_what_a_model_is_can_be_asked() -> None:
+    text = (
+        "import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP, DataParallel\nnet = torch.nn.Linear(1, 1)\n"
+        "model = DDP(net)\nopt = torch.optim.SGD(net.parameters())\n"
+        "out = hasattr(model, 'module'), hasattr(model, 'no_sync'), hasattr(opt, 'step'), isinstance(model, DDP), isinstance(model, DataParallel),"
+        " isinstance(net(1), torch.Tensor)\nmaybe = hasattr(net, 'module'), isinstance(net, DDP), hasattr(net, 'no_sync')\n"
+    )
+    seen = variables(text)
+    assert seen["out"] == (True, True, True, True, False, True)
+    assert all(isinstance(v, Unknown) for v in seen["maybe"])

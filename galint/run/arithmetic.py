@@ -8,7 +8,7 @@ from galint.run.frame import Frame
 from galint.run.machine import arithmetic
 from galint.run.static import STEP, path_terminal, terminal
 from galint.run.tensors import Tensors
-from galint.run.values import LONGEST, External, Lit, Opaque, Seq, Tensor, Value
+from galint.run.values import LONGEST, Class, External, Lit, Opaque, Seq, Tensor, Value
 
 _DEEPEST = 24
 
@@ -22,6 +22,8 @@ class Arithmetic(Tensors):
 
     def binary(self, op: str, left: Value, right: Value, node: p.Node, right_node: p.Expr | None = None) -> Value:
         """An arithmetic operation on two values."""
+        if op == "|" and isinstance(right, External | Class) and (isinstance(left, External | Class) or _union(left)):
+            return Seq([*(left.elts if isinstance(left, Seq) else [left]), right], "tuple", "|")
         left, right = (Opaque(v.name) if isinstance(v, External) else v for v in (left, right))
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             return self.tensor_binary(op, left, right)
@@ -119,3 +121,8 @@ class Arithmetic(Tensors):
             number = -held if node.op == "-" else ~int(held) if node.op == "~" else held
             return Lit(number, value.keys, value.moduli, value.born, p.text(node) if value.keys else "")
         return Opaque(p.text(node), data=self.is_data(value), born=self.born_of(value))
+
+
+def _union(value: Value) -> bool:
+    """True for `int | str`, which is kept as the tuple that `isinstance` takes."""
+    return isinstance(value, Seq) and value.path == "|"

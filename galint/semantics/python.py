@@ -367,8 +367,6 @@ def _alternatives(kind: Value) -> list[Value]:
     """The classes of `isinstance(x, (A, B))` and `isinstance(x, A | B)`."""
     if isinstance(kind, Seq):
         return [k for inner in kind.elts for k in _alternatives(inner)]
-    if isinstance(kind, Opaque) and kind.deferred is not None and kind.deferred[0] == "|":
-        return [k for inner in kind.deferred[1:] for k in _alternatives(inner)]
     return [kind]
 
 
