@@ -54,9 +54,12 @@ class Coefficient:
     def __str__(self) -> str:
         text = str(self.value)
         for name, exponent in self.symbols:
-            power = "" if abs(exponent) == 1 else f"^{abs(exponent)}"
-            text += f"{'·' if exponent > 0 else '/'}{name}{power}"
+            text += f"{'·' if exponent > 0 else '/'}{_power(name, exponent)}"
         return text
+
+
+def _power(name: str, exponent: int) -> str:
+    return name if abs(exponent) == 1 else f"{name}^{abs(exponent)}"
 
 
 ONE = Coefficient()
@@ -69,7 +72,7 @@ class LossFacts:
     `terms` are the coefficients of its addends. `summed` means that it is visibly a sum over the
     samples, not a mean. `hidden` are settings that went into a call galint cannot see into, so a
     division by one of them may hide there. `synced` says for each wrapped module whether gradient
-    synchronisation was on at the forward. `scale_span` is where the loss scale was last changed.
+    synchronisation was on at the forward. `scale_span` is where the loss was multiplied by the loss scale.
     `term_keys` holds, term by term, the settings that term was multiplied or divided by; `penalties` are
     addends that only the parameters enter (an L1 term), each with its spelling and such settings.
     """
@@ -227,7 +230,7 @@ class OptimizerLedger:
         return step
 
 
-def formula(weights: dict[int, Coefficient], start: int = 1) -> str:
+def formula(weights: dict[int, Coefficient]) -> str:
     """The sum of `weights[i] * g_i` as a person would write it, e.g. `(g1 + g2)/2`.
 
     Keys are 1-based positions in the window. An empty gradient is `0`.
@@ -259,11 +262,11 @@ def _scaled(body: str, weight: Coefficient, *, many: bool) -> str:
     top, bottom = weight.value.numerator, weight.value.denominator
     for name, exponent in weight.symbols:
         if exponent > 0:
-            wrapped = f"{name}·{wrapped}"
+            wrapped = f"{_power(name, exponent)}·{wrapped}"
     text = wrapped if top == 1 else f"{top}·{wrapped}" if top != -1 else f"-{wrapped}"
     if bottom != 1:
         text += f"/{bottom}"
     for name, exponent in weight.symbols:
         if exponent < 0:
-            text += f"/{name}"
+            text += f"/{_power(name, exponent)}"
     return text

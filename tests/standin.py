@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from galint import engine
 from galint.config import Config
@@ -15,8 +16,13 @@ from galint.source import Source, Span
 
 
 def lint(source: Source, config: Config, root: object = None) -> Report:
-    """One GA101 a file; `# standin: sleep` waits a minute, `# standin: die` kills the process."""
+    """One GA101 a file; `# standin: sleep` waits a minute, `# standin: die` kills the process.
+
+    A sleeper first makes the file that `STANDIN_SLEEPS` names.
+    """
     if "# standin: sleep" in source.text:
+        if "STANDIN_SLEEPS" in os.environ:
+            Path(os.environ["STANDIN_SLEEPS"]).touch()
         time.sleep(60)
     if "# standin: die" in source.text:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -88,10 +88,15 @@ def test_when_galint_ends_no_worker_stays(tmp_path: Path, number: signal.Signals
 
 def test_ctrl_c_ends_a_serial_run_too(tmp_path: Path) -> None:
     files(tmp_path, 0, a="# standin: sleep\n")
+    sleeps = tmp_path / "sleeps"
     with subprocess.Popen(
-        [*STANDIN, "--no-cache"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*STANDIN, "--no-cache"],
+        cwd=tmp_path,
+        env={**os.environ, "STANDIN_SLEEPS": str(sleeps)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
-        time.sleep(0.7)
+        wait_until(sleeps.exists, "the run never reached its file")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err.strip()) == (130, b"", b"")

@@ -14,7 +14,15 @@ from observe import observe
 
 DIVERGES = 1e-3
 AGREES = 1e-12
-_UNSUPPORTED = ("accelerate", "deepspeed", "lightning", "transformers", "FullyShardedDataParallel", "fully_shard")
+_UNSUPPORTED = (
+    "timm.utils",
+    "accelerate",
+    "deepspeed",
+    "lightning",
+    "transformers",
+    "FullyShardedDataParallel",
+    "fully_shard",
+)
 
 SCRIPTS = [
     p

@@ -131,7 +131,7 @@ class View:
                     guards.setdefault(mark, guard)
                     break
         if not numbers:
-            return self._inert_cadence(ledger)
+            return None
         mark = numbers.most_common(1)[0][0]
         label = self.run.facts.get("spelling", {}).get(mark[0].lstrip("≥"), mark[0].lstrip("≥"))
         return Cadence(mark[1], label, guards[mark], mark[0].startswith("≥") and label.isdigit())
@@ -140,10 +140,6 @@ class View:
         """True when the guard is asked about once a micro-batch; asked once a window, its number counts windows."""
         asked = sum(e.span == guard.span for e in self.guard_events)
         return not asked or asked * 2 > len(self.run.micros)
-
-    def _inert_cadence(self, ledger: OptimizerLedger) -> Cadence | None:
-        """A guard that gates this ledger's steps but was never taken."""
-        return None
 
     @cached_property
     def guard_events(self) -> list[Event]:

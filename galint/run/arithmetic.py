@@ -6,9 +6,9 @@ from galint import program as p
 from galint.run.compare import spelled
 from galint.run.frame import Frame
 from galint.run.machine import arithmetic
-from galint.run.static import path_terminal, terminal
+from galint.run.static import STEP, path_terminal, terminal
 from galint.run.tensors import Tensors
-from galint.run.values import LONGEST, External, Lit, Opaque, Seq, Tensor, Value
+from galint.run.values import LONGEST, Class, External, Lit, Opaque, Seq, Tensor, Value
 
 _DEEPEST = 24
 
@@ -22,6 +22,8 @@ class Arithmetic(Tensors):
 
     def binary(self, op: str, left: Value, right: Value, node: p.Node, right_node: p.Expr | None = None) -> Value:
         """An arithmetic operation on two values."""
+        if op == "|" and isinstance(right, External | Class) and (isinstance(left, External | Class) or _union(left)):
+            return Seq([*(left.elts if isinstance(left, Seq) else [left]), right], "tuple", "|")
         left, right = (Opaque(v.name) if isinstance(v, External) else v for v in (left, right))
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             return self.tensor_binary(op, left, right)
@@ -38,7 +40,9 @@ class Arithmetic(Tensors):
             and not right.kind
             and isinstance(left, Lit)
             and left.is_number
-        ) and (terminal(right_node) or path_terminal(right.path)) in self.static.window_names:
+        ) and (
+            (terminal(right_node) or path_terminal(right.path)) in self.static.window_names or STEP in self.test_tags
+        ):
             right = self.demand(right, "window", right_node) or right
         if (
             op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and not left.data
@@ -84,8 +88,11 @@ class Arithmetic(Tensors):
         """Arithmetic over something unknown, kept so that it can be computed once it is known."""
         data = self.is_data(left) or self.is_data(right)
         born = max(self.born_of(left), self.born_of(right))
-        if isinstance(left, Opaque) and left.role == "grad":
-            return Opaque(left.path, role="grad", modules=left.modules)
+        for grad, other in ((left, right), (right, left)):
+            if isinstance(grad, Opaque) and grad.role == "grad" and (grad is left or op == "*"):
+                scaled = Opaque(grad.path, role="grad", modules=grad.modules)
+                scaled.deferred = (op, grad, other) if op in {"*", "/"} else grad.deferred
+                return scaled
         out = Opaque(self.path_of(left, op, right), data=data, born=born)
         if len(out.path) > 120:
             out.path = p.text(node) if isinstance(node, p.Expr) and len(p.text(node)) < 120 else f"#{self.tick()}"
@@ -114,3 +121,8 @@ class Arithmetic(Tensors):
             number = -held if node.op == "-" else ~int(held) if node.op == "~" else held
             return Lit(number, value.keys, value.moduli, value.born, p.text(node) if value.keys else "")
         return Opaque(p.text(node), data=self.is_data(value), born=self.born_of(value))
+
+
+def _union(value: Value) -> bool:
+    """True for `int | str`, which is kept as the tuple that `isinstance` takes."""
+    return isinstance(value, Seq) and value.path == "|"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from galint import program as p
+from galint.ledger import ONE, Coefficient
 from galint.run.evaluate import Evaluate
 from galint.run.frame import Frame
 from galint.run.static import terminal
@@ -24,6 +25,7 @@ from galint.run.values import (
     Tensor,
     Value,
 )
+from galint.source import Span
 
 _RETYPED = {"optimizer", "module", "scaler", "scheduler", "loader", "criterion", "accelerator", "fabric", "engine"}
 
@@ -204,10 +206,14 @@ class Assign(Evaluate):
             if isinstance(value, Lit) and value.value is None:
                 self.clear(None, receiver.modules, target.span, f"{p.text(target)} = None")
             elif isinstance(value, Opaque) and value.role == "grad":
-                pass
+                if value.path == f"{receiver.path}.{name}" and value.deferred is not None:
+                    self.rescale(receiver.modules, self.grad_factor(value), target.span)
             elif isinstance(value, (Tensor, Opaque)):
                 self.copied(receiver.modules)
                 self.result.facts["manual_grad"] = True
+            return
+        if isinstance(receiver, Opaque) and receiver.role == "grad" and name == "data":
+            self.overwritten(receiver, value, target.span)
             return
         if isinstance(receiver, Tensor) and isinstance(value, Tensor):
             receiver.terms, receiver.keys = value.terms, value.keys  # `output.loss /= N`
@@ -218,6 +224,24 @@ class Assign(Evaluate):
                 self.adopt(receiver, value)
         elif isinstance(receiver, Class):
             receiver.members[name] = value
+
+    def overwritten(self, grad: Opaque, value: Value, span: Span) -> None:
+        """`p.grad.data = value` and `p.grad.copy_(value)`: a multiple of itself, or something else."""
+        if isinstance(value, Opaque) and value.role == "grad" and value.path == grad.path:
+            if value.deferred is not None:
+                self.rescale(grad.modules, self.grad_factor(value), span)
+            return
+        self.copied(grad.modules)
+        self.result.facts["manual_grad"] = True
+
+    def grad_factor(self, value: Value) -> Coefficient:
+        """What a gradient was multiplied by on its way back into its parameter."""
+        factor = ONE
+        while isinstance(value, Opaque) and value.deferred is not None:
+            op, value, other = value.deferred
+            by = self.symbol(other)
+            factor = factor.combine(by if op == "*" else invert(by))
+        return factor
 
     def adopt(self, parent: Opaque, child: Module) -> None:
         """Make `child` a part of `parent`'s modules."""

@@ -117,7 +117,10 @@ class Attributes(Gradients):
             return self.tensor_attr(value, name)
         if isinstance(value, Class):
             found = self.class_member(value, name)
-            return found if found is not None else Opaque(f"{value.node.name}.{name}")
+            if isinstance(found, Function):
+                if any(terminal(d) == "classmethod" for d in getattr(found.node, "decorators", ())):
+                    return Bound(value, name, found)
+            return self.soft(found) if found is not None else Opaque(f"{value.node.name}.{name}")
         if isinstance(value, Super):
             for base in value.cls.bases:
                 if isinstance(base, Class):
@@ -194,16 +197,16 @@ class Attributes(Gradients):
                 path = f"{value.path}.{name}"
                 return self.soft(Lit(default.value, frozenset({path}), text=path))
             return default
-        if isinstance(value, Optimizer) or value.kind in {"scaler", "scheduler", "accelerator", "fabric", "engine"}:
-            special = self.kind_attr(value, name)
-            if special is not None:
-                return special
         if value.role == "param" and name in {"grad", "main_grad"}:
             made = Opaque(f"{value.path}.grad", role="grad", modules=value.modules)
             value.attrs[name] = made
             return made
         if value.role == "grad" and name == "data":
             return value
+        if value.role == "param" and name == "requires_grad":
+            return TRUE  # a frozen parameter has no gradient to speak of
+        if isinstance(value, Optimizer) and name == "param_groups":
+            return self._param_groups(value)
         kind = "" if value.data or CONFIG.search(value.path) else self.static.kind_of(name)
         if value.kind in {"namespace", "config"}:
             kind = ""
@@ -219,9 +222,14 @@ class Attributes(Gradients):
         value.attrs[name] = made
         return made
 
-    def kind_attr(self, value: Opaque, name: str) -> Value | None:
-        """An attribute with a meaning on an optimizer, scaler, accelerator …; None when it has none."""
-        return None
+    def _param_groups(self, optimizer: Optimizer) -> Opaque:
+        """`optimizer.param_groups`: one group stands for all, as one parameter stands for all of a module's."""
+        path = f"{optimizer.path}.param_groups"
+        groups, group = Opaque(path, modules=optimizer.modules), Opaque(f"{path}[·]", modules=optimizer.modules)
+        group.items["params"] = Opaque(f"{path}[·]['params']", "params", modules=optimizer.modules)
+        groups.elements, groups.items[0] = [group], group
+        optimizer.attrs["param_groups"] = groups
+        return groups
 
     def tensor_attr(self, value: Tensor, name: str) -> Value:
         """An attribute of a tensor or of a model's output."""

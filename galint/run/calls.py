@@ -178,8 +178,8 @@ class Calls(OpaqueCalls):
             decorators = {terminal(d) for d in getattr(callee.func.node, "decorators", ())}
             if isinstance(receiver, Module) and callee.name == "forward":
                 return self._named(Site("forward", args, kwargs, node, frame, receiver, star), "module")
-            if "classmethod" in decorators and callee.func.owner is not None:
-                receiver = callee.func.owner
+            if "classmethod" in decorators and not isinstance(receiver, Class):
+                receiver = receiver.cls if isinstance(receiver, Instance) else callee.func.owner or receiver
             if isinstance(receiver, Instance | Module) and _is_stub(callee.func.node):
                 # A subclass somewhere says what the hook does.
                 return self._named(Site(callee.name, args, kwargs, node, frame, receiver, star), "")

@@ -75,11 +75,19 @@ class Classes(Execute):
             if isinstance(value, Module):
                 self.ancestors[value.ident] = self.ancestors[value.ident] | {module.ident}
                 module.modules |= value.modules
+        module.items["__settings__"] = Lit(None, frozenset(k for v in [*args, *kwargs.values()] for k in self._keys(v)))
         names = [q.name for q in self._init_params(cls)][1:]
         for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
             if isinstance(value, Module):
                 module.attrs.setdefault(name, value)
         return module
+
+    @staticmethod
+    def _keys(value: Value) -> frozenset[str]:
+        """The settings in one plain number."""
+        if isinstance(value, Lit):
+            return value.keys
+        return frozenset({value.path}) if type(value) is Opaque and not value.kind else frozenset()
 
     def _init_params(self, cls: Class) -> tuple[p.Param, ...]:
         init = self.class_member(cls, "__init__")

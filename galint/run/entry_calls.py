@@ -208,11 +208,16 @@ class EntryCalls(Entries):
             )
         )
 
+    def _trains(self, stmt: p.Assign | p.AnnAssign) -> bool:
+        """Whether an assignment runs a training; one that only binds arguments does not."""
+        bound = isinstance(stmt.value, p.Call) and terminal(stmt.value.func) == "partial"
+        return not bound and bool(self.static.tags(stmt) & {BACKWARD, STEP})
+
     def _definitions(self, machine: Calls, frame: Frame) -> None:
         """Run the module's imports, definitions and plain assignments."""
         for stmt in self.program.body:
             if isinstance(stmt, p.FunctionDef | p.ClassDef | p.Import | p.ImportFrom | p.Assign | p.AnnAssign):
-                if self.static.tags(stmt) & {BACKWARD, STEP} and isinstance(stmt, p.Assign | p.AnnAssign):
+                if isinstance(stmt, p.Assign | p.AnnAssign) and self._trains(stmt):
                     continue
                 machine.run_body((stmt,), frame)
             elif isinstance(stmt, p.Try | p.If) and not self.static.tags(stmt) & {BACKWARD, STEP}:

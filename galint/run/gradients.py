@@ -221,10 +221,14 @@ class Gradients(Unknowns):
     def rescale(self, modules: frozenset[int], factor: Coefficient, span: Span) -> None:
         """`p.grad *= factor` over some parameters."""
         self.event("rescale", span, str(factor))
+        reached = not self.result.ledgers
         for key, ledger in [*self.result.ledgers.items(), ("", self.base)]:
             mods = self.optimizers[key].modules if key else frozenset()
             if not mods or not modules or self.related(mods, modules):
                 ledger.rescale(factor)
+                reached = reached or bool(key)
+        if not reached:  # some optimizer's gradients were scaled, and the code does not show whose
+            self.result.facts["manual_grad"] = True
 
     def copied(self, modules: frozenset[int]) -> None:
         """Gradients were read by other code."""

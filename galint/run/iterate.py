@@ -196,7 +196,7 @@ def length_of(m: Execute, value: Value) -> Value:
     if isinstance(value, Range):
         return Lit(len(range(value.start, value.stop, value.step or 1)), value.keys)
     if isinstance(value, Iterable) and value.args:
-        if value.kind == "islice" and value.start is not None:
+        if value.kind in {"islice", "repeat"} and value.start is not None:
             return value.start
         return length_of(m, value.args[0])
     if isinstance(value, Lit) and isinstance(value.value, str):
@@ -308,11 +308,17 @@ def _lazy(m: Execute, value: Iterable, each: Each, node: p.Node, role: str) -> S
             if value.start is not None
             else None
         )
-        limit = int(wanted.value) if wanted is not None else m.scenario.length
-        taken = [0]
+        first = m.demand(value.args[1], "counter") if len(value.args) > 1 else None
+        skipped = max(int(first.value), 0) if first is not None else 0
+        limit = int(wanted.value) - skipped if wanted is not None else m.scenario.length
+        if value.start is None:
+            limit = 10**9
+        taken = [-skipped]
 
         def limited(item: Value) -> Signal | None:
             taken[0] += 1
+            if taken[0] <= 0:
+                return None
             _last(m, taken[0] == limit)
             signal = each(item)
             if signal is not None:
@@ -323,17 +329,26 @@ def _lazy(m: Execute, value: Iterable, each: Each, node: p.Node, role: str) -> S
             return None
         signal = drive(m, value.args[0], limited, node, role)
         return None if taken[0] >= limit and signal is not None and signal.kind == "break" else signal
+    if value.kind == "repeat" and value.start is not None:
+        times = m.demand(value.start, role)
+        total = int(times.value) if times is not None else m.scenario.length
+        return _range(
+            m,
+            Range(0, total, 1, times.keys if times is not None else frozenset()),
+            lambda _: each(value.args[0]),
+            node,
+            role,
+        )
     if value.kind in {"cycle", "repeat", "count"}:
         source = value.args[0] if value.args else NONE
         if value.kind == "count":
-            first = m.demand(source, "counter") if value.args else None
-            number = int(first.value) if first is not None else 0
+            number, stride = _counted(m, value)
             while True:
                 m.burn()
                 signal = each(Lit(number))
                 if signal is not None:
                     return signal
-                number += 1
+                number += stride
         while True:
             m.burn(3)
             signal = drive(m, source, each, node, role) if value.kind == "cycle" else each(source)
@@ -357,9 +372,17 @@ def _lazy(m: Execute, value: Iterable, each: Each, node: p.Node, role: str) -> S
     return drive(m, value.args[0], each, node, role)
 
 
+def _counted(m: Execute, value: Iterable) -> tuple[int, int]:
+    """Start and step of `itertools.count`."""
+    first, step = (m.demand(v, "counter") for v in value.args)
+    return (int(first.value) if first is not None else 0), (int(step.value) if step is not None else 1)
+
+
 def _endless(value: Value) -> bool:
     if isinstance(value, Iterable):
-        return value.kind in {"cycle", "repeat", "count"} or (
+        if value.kind == "repeat":
+            return value.start is None
+        return value.kind in {"cycle", "count"} or (
             bool(value.args) and value.kind == "enumerate" and _endless(value.args[0])
         )
     return isinstance(value, Opaque) and value.role == "infinite"
@@ -389,9 +412,10 @@ def pull(m: Execute, it: Iterator) -> Value | None:
         numbers = range(source.start, source.stop, source.step)
         return Lit(numbers[index], source.keys) if index < len(numbers) else None
     if isinstance(source, Iterable):
-        if source.kind in {"cycle", "repeat"} and source.args:
-            if source.kind == "repeat":
-                return source.args[0]
+        if source.kind == "repeat":
+            times = m.demand(source.start, "length") if source.start is not None else None
+            return source.args[0] if times is None or index < times.value else None
+        if source.kind == "cycle" and source.args:
             inner = Iterator(source.args[0])
             size = m.resolve(length_of(m, source.args[0]))
             if (
@@ -402,10 +426,11 @@ def pull(m: Execute, it: Iterator) -> Value | None:
             ):
                 inner.position = index % int(size.value)
                 return pull(m, inner)
-            return Opaque(f"#{m.tick()}", data=True, born=m.token())
+            it.infinite = True
+            return pull_from(m, it, source.args[0], index)
         if source.kind == "count":
-            first = m.demand(source.args[0], "counter") if source.args else None
-            return Lit((int(first.value) if first is not None else 0) + index)
+            number, stride = _counted(m, source)
+            return Lit(number + index * stride)
         if source.kind == "enumerate":
             if it.stored is None:
                 it.stored = [Iterator(source.args[0])]
@@ -475,6 +500,3 @@ def pull_from(m: Execute, it: Iterator, source: Value, index: int) -> Value | No
         return _param(m, source)
     path = source.path if isinstance(source, Opaque) else f"#{m.tick()}"
     return Opaque(f"{path}[{index}]", data=True, born=m.token())
-
-
-_ = Function

@@ -23,6 +23,8 @@ def matches(m: Evaluate, pattern: p.Pattern, value: Value, frame: Frame) -> bool
     if isinstance(pattern, p.MatchValue):
         wanted = m.eval(pattern.value, frame)
         if isinstance(wanted, Lit) and isinstance(value, Lit):
+            if isinstance(pattern.value, p.Const) and isinstance(wanted.value, bool | None):
+                return wanted.value is value.value
             return bool(wanted.value == value.value)
         if isinstance(wanted, Lit) and isinstance(value, Opaque) and not value.data and wanted.is_number:
             known = m.demand(value, "counter")
@@ -34,21 +36,30 @@ def matches(m: Evaluate, pattern: p.Pattern, value: Value, frame: Frame) -> bool
     if isinstance(pattern, p.MatchSequence):
         return _sequence(m, pattern, value, frame)
     if isinstance(pattern, p.MatchMapping):
-        if isinstance(value, Mapping):
-            out: bool | None = True
-            for key, inner in zip(pattern.keys, pattern.patterns, strict=True):
-                wanted = m.eval(key, frame)
-                if not isinstance(wanted, Lit) or wanted.value not in value.items:
-                    return False
-                verdict = matches(m, inner, value.items[wanted.value], frame)
-                out = verdict if verdict is not True else out
-            return out
-        return None
+        return _mapping(m, pattern, value, frame)
     if isinstance(pattern, p.MatchClass):
         for inner in (*pattern.patterns, *(q for _, q in pattern.keywords)):
             matches(m, inner, Opaque("#"), frame)
         return None
     return None
+
+
+def _mapping(m: Evaluate, pattern: p.MatchMapping, value: Value, frame: Frame) -> bool | None:
+    if not isinstance(value, Mapping):
+        return False if isinstance(value, Seq | Lit) else None
+    out: bool | None = True
+    rest = dict(value.items)
+    for key, inner in zip(pattern.keys, pattern.patterns, strict=True):
+        wanted = m.eval(key, frame)
+        if not isinstance(wanted, Lit) or wanted.value not in rest:
+            return False
+        verdict = matches(m, inner, rest.pop(wanted.value), frame)
+        if verdict is False:
+            return False
+        out = None if verdict is None else out
+    if pattern.rest:
+        frame.vars[pattern.rest] = Mapping(rest)
+    return out
 
 
 def _sequence(m: Evaluate, pattern: p.MatchSequence, value: Value, frame: Frame) -> bool | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from galint import program as p
+from galint.ledger import ONE
 from galint.run.classes import Classes
 from galint.run.iterate import length_of
 from galint.run.site import Site
@@ -32,6 +33,10 @@ _BENIGN = re.compile(
 )
 
 
+_HARMLESS = frozenset({"__", "zero_", "clamp_", "clip_", "nan_to_num_", "detach_", "requires_grad_"})
+"""What is done to a gradient in place without scaling it as a whole."""
+
+
 class OpaqueCalls(Classes):
     """Calls without known meaning."""
 
@@ -48,6 +53,8 @@ class OpaqueCalls(Classes):
             tensors.append(site.receiver)
         last = path_terminal(name)
         self._check_escape(site, last, values, tensors)
+        if last.endswith("_") and last not in _HARMLESS and _changes_gradient(site):
+            self.result.facts["manual_grad"] = True
         hidden = self._settings(values)
         receiver = site.receiver
         if isinstance(receiver, Module) and any(self.is_data(v) for v in values) and not _BENIGN.search(last):
@@ -78,6 +85,8 @@ class OpaqueCalls(Classes):
                 out.hidden |= hidden
                 return out
             mixed = self.mix(tensors, f"{last}(…)", hidden)
+            if live and any(t.coefficient != ONE for held in tensors if not held.grad for t in held.terms):
+                mixed.unknown_scale = True  # a constant that is not one goes in: it may scale
             if isinstance(receiver, Module):
                 mixed.modules |= receiver.modules
             return mixed
@@ -148,3 +157,9 @@ class OpaqueCalls(Classes):
             return
         if any(t.grad for t in tensors) or any(isinstance(v, Function) for v in values):
             self.escape(site.span, f"the optimizer goes into `{last}`, which galint cannot see into")
+
+
+def _changes_gradient(site: Site) -> bool:
+    """True for a call on a gradient (`net.weight.grad.div_(n)`); with a name like `add_` it changes it in place."""
+    func = site.node.func
+    return isinstance(func, p.Attr) and ".grad" in f".{path_terminal(p.text(func.value).removesuffix('.data'))}"

@@ -20,7 +20,7 @@ from galint.run.names import FRAMEWORKS
 from galint.run.scenario import Scenario
 from galint.run.site import Site
 from galint.run.static import BACKWARD, GRADIENT, STEP, Static, children
-from galint.run.values import Class, External, Function, GeneratorCall, Lit, ModuleValue, Opaque, Value
+from galint.run.values import Class, Function, Lit, ModuleValue, Opaque, Value
 from galint.source import Source, Span
 
 STRIDE = FOREIGN
@@ -334,6 +334,3 @@ class Linked(Calls):
             except RunOver:
                 raise
         return frame
-
-
-_ = (External, GeneratorCall)

@@ -193,6 +193,10 @@ class Static:
         self.called_with: dict[str, set[str]] = defaultdict(set)
         self.imported: set[str] = set()
         """Names that imports bind."""
+        self.renamed: dict[str, str] = {}
+        """What `from m import name as alias` calls by another name: alias → name."""
+        self.aliases: dict[str, str] = {}
+        """Other names that the code gives a function: `go = run` and `go = partial(run, …)`, name → function."""
         self.window_names: set[str] = set()
         self.counters: set[str] = set()
         """Names that stand left of `% N` in a step's guard."""
@@ -229,6 +233,9 @@ class Static:
                 self.imported |= {alias or name.split(".")[0] for name, alias in node.names}
             elif isinstance(node, p.ImportFrom):
                 self.imported |= {alias or name for name, alias in node.names}
+                self.renamed |= {alias: name for name, alias in node.names if alias and alias != name}
+            elif isinstance(node, p.Assign):
+                self._note_alias(node)
             elif isinstance(node, p.Call):
                 if isinstance(node.func, p.Attr):
                     name = terminal(node.func.value)
@@ -239,6 +246,13 @@ class Static:
                 elif isinstance(node.func, p.Name):
                     self.uses[node.func.id].add("()")
             stack.extend([(child, below) for child in reversed(children(node))])
+
+    def _note_alias(self, node: p.Assign) -> None:
+        value = node.value
+        if isinstance(value, p.Call) and terminal(value.func) == "partial" and value.args:
+            value = value.args[0].value
+        if isinstance(value, p.Name):
+            self.aliases |= {t.id: value.id for t in node.targets if isinstance(t, p.Name) and t.id != value.id}
 
     # --- reachability --------------------------------------------------------------------------
 
@@ -391,10 +405,7 @@ class Static:
         name, direct = call
         found: list[p.FunctionDef] = []
         if name.startswith("@"):
-            foreign = [
-                f for f in self.functions.get(name[1:], ()) if f not in self.method_of and f.span.row >= _FOREIGN
-            ]
-            self._callees[call] = tuple(foreign)
+            self._callees[call] = tuple(self._foreign(name[1:]))
             return self._callees[call]
         for func in self.functions.get(name, ()):
             is_method = func in self.method_of
@@ -411,10 +422,18 @@ class Static:
         for cls in self.classes.get(name, ()):
             if direct:
                 found += [f for f in cls.body if isinstance(f, p.FunctionDef) and f.name == "__init__"]
+        if direct and name in self.aliases:
+            found += [f for f in self.functions.get(self.aliases[name], ()) if f not in self.method_of]
+        if direct and name in self.renamed:
+            found += self._foreign(self.renamed[name])
         if name in {"__call__"}:
             found += [f for f in self.functions.get("__call__", ())]
         self._callees[call] = tuple(found[:_NAMESAKES])
         return self._callees[call]
+
+    def _foreign(self, name: str) -> list[p.FunctionDef]:
+        """The functions of imported files by this name."""
+        return [f for f in self.functions.get(name, ()) if f not in self.method_of and f.span.row >= _FOREIGN]
 
     @staticmethod
     def _is_module(cls: p.ClassDef) -> bool:
@@ -572,7 +591,13 @@ class Static:
                 out.append(stmt.subject)
             return [case.body for case in stmt.cases]
         for node in self.walk(stmt):
-            if isinstance(node, p.Arg) and node.keyword in {"update_grad", "should_step", "do_step", "step_now"}:
+            if isinstance(node, p.Arg) and node.keyword in {
+                "update_grad",
+                "need_update",
+                "should_step",
+                "do_step",
+                "step_now",
+            }:
                 out.append(node.value)
         return []
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from galint.ledger import ONE, Coefficient
-from galint.program import ClassDef, Expr, FunctionDef, Lambda
+from galint.program import ClassDef, FunctionDef, Lambda
 from galint.source import Span
 
 if TYPE_CHECKING:
@@ -396,4 +396,3 @@ TRUE = Lit(True)
 FALSE = Lit(False)
 
 __all__ = [name for name in dir() if not name.startswith("_")]
-_ = Expr

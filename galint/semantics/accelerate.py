@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from galint.ledger import ONE, Coefficient
 from galint.run.site import Site
-from galint.run.tensors import invert
-from galint.run.values import NONE, TRUE, Context, Lit, Mapping, Module, Opaque, Optimizer, Seq, Tensor, Value
+from galint.run.values import NONE, TRUE, Context, Lit, Opaque, Optimizer, Seq, Tensor, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -148,27 +147,8 @@ def _no_sync(m: Calls, s: Site) -> Value | None:
     return Context("no_sync", s.arg(0, "model"), s.span)
 
 
-def _set_steps(m: Calls, s: Site) -> Value | None:
-    return None
-
-
 def _autocast(m: Calls, s: Site) -> Value | None:
     return Context("null", None, s.span)
-
-
-def attr(m: Calls, accelerator: Opaque, name: str) -> Value | None:
-    """Attributes of an accelerator that steer a loop."""
-    if name == "sync_gradients":
-        if name not in accelerator.attrs:
-            accelerator.attrs[name] = TRUE
-        value = accelerator.attrs[name]
-        steps = steps_of(m, accelerator)
-        return Lit(m.truth(value), steps.keys, (("gradient_accumulation_steps", int(steps.value)),))
-    if name in {"gradient_accumulation_steps", "num_steps"}:
-        return steps_of(m, accelerator)
-    if name in {"is_main_process", "is_local_main_process"}:
-        return Opaque(f"{accelerator.path}.{name}", role="rank")
-    return None
 
 
 FUNCTIONS: dict[str, Meaning] = {
@@ -191,4 +171,3 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("accelerator", "no_sync"): _no_sync,
     ("accelerator", "autocast"): _autocast,
 }
-_ = (Mapping, Module, invert)

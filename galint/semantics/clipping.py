@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint.run.site import Site
-from galint.run.values import NONE, Lit, Opaque, Optimizer, Value
+from galint.run.values import Lit, Opaque, Optimizer, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -34,11 +34,9 @@ def _method(m: Calls, s: Site) -> Value | None:
             m.clip(frozenset(), s.span, s.text)
             return Opaque("grad_norm", data=True, born=m.token())
         # Accelerate and Fabric unscale before they clip.
-        for key, held in m.optimizers.items():
-            ledger = m.ledger(held)
-            for entry in ledger.pending:
+        for held in m.optimizers.values():
+            for entry in m.ledger(held).pending:
                 entry.scaled = False
-            _ = key
         m.clip(frozenset(), s.span, s.text)
     else:
         m.clip(receiver.modules if isinstance(receiver, Opaque) else frozenset(), s.span, s.text)
@@ -59,4 +57,3 @@ FUNCTIONS: dict[str, Meaning] = {
 METHODS: dict[tuple[str, str], Meaning] = {
     ("*", name): _method for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradients")
 }
-_ = (NONE, Lit)

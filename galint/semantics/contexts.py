@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from galint.run.frame import Frame, Signal
 from galint.run.iterate import drive
 from galint.run.site import Site
-from galint.run.values import NONE, Bound, Context, GeneratorCall, Lit, Opaque, Value
+from galint.run.values import NONE, Bound, Context, GeneratorCall, Opaque, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -38,11 +38,7 @@ def leave(m: Calls, context: Context) -> None:
             leave(m, inner)
         return
     if context.kind == "stack":
-        holder = context.data["stack"]
-        for inner in reversed(getattr(holder, "elements", None) or []):
-            if isinstance(inner, Context):
-                leave(m, inner)
-        holder.elements = []
+        _close(m, context.data["stack"])
         return
     if context in m.contexts:
         m.contexts.remove(context)
@@ -82,20 +78,31 @@ def _null(m: Calls, s: Site) -> Value | None:
 
 
 def _stack(m: Calls, s: Site) -> Value | None:
+    return _stack_of(m, s, [])
+
+
+def _stack_of(m: Calls, s: Site, held: list[Value]) -> Context:
     holder = Opaque(f"#{m.tick()}", "exitstack")
-    holder.elements = []
+    holder.elements = held
     return Context("stack", None, s.span, {"stack": holder})
+
+
+def _holder(receiver: Value | None) -> Opaque | None:
+    """What a stack holds its contexts in, entered by `with` (the `as` name) or not (the stack itself)."""
+    if isinstance(receiver, Context):
+        receiver = receiver.data.get("stack")
+    return receiver if isinstance(receiver, Opaque) else None
 
 
 def _enter_context(m: Calls, s: Site) -> Value | None:
     """`stack.enter_context(cm)`: active until the stack is left."""
-    value = s.arg(0)
+    value, holder = s.arg(0, "cm"), _holder(s.receiver)
     if isinstance(value, Bound):
         value = m.call_value(value, [], {}, s.node, s.frame)
-    if isinstance(value, Context) and isinstance(s.receiver, Opaque):
+    if isinstance(value, Context) and holder is not None:
         enter(m, value, s.frame)
-        if s.receiver.elements is not None:
-            s.receiver.elements.append(value)
+        if holder.elements is not None:
+            holder.elements.append(value)
         got = value.data.get("as")
         return got if isinstance(got, Value) else NONE
     return NONE
@@ -105,7 +112,8 @@ def _enter_method(m: Calls, s: Site) -> Value | None:
     """A context entered by hand with `__enter__()`."""
     if isinstance(s.receiver, Context):
         enter(m, s.receiver, s.frame)
-        return NONE
+        got = s.receiver.data.get("as")
+        return got if isinstance(got, Value) else NONE
     return None
 
 
@@ -116,13 +124,27 @@ def _exit_method(m: Calls, s: Site) -> Value | None:
     return None
 
 
+def _close(m: Calls, holder: Opaque) -> None:
+    for inner in reversed(holder.elements or []):
+        if isinstance(inner, Context):
+            leave(m, inner)
+    holder.elements = []
+
+
 def _close_stack(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Opaque):
-        for inner in reversed(s.receiver.elements or []):
-            if isinstance(inner, Context):
-                leave(m, inner)
-        s.receiver.elements = []
+    holder = _holder(s.receiver)
+    if holder is not None:
+        _close(m, holder)
     return NONE
+
+
+def _pop_all(m: Calls, s: Site) -> Value | None:
+    """A new stack takes the open contexts over; none of them is left."""
+    holder = _holder(s.receiver)
+    if holder is None:
+        return None
+    held, holder.elements = holder.elements or [], []
+    return _stack_of(m, s, held)
 
 
 FUNCTIONS: dict[str, Meaning] = {
@@ -140,10 +162,11 @@ FUNCTIONS: dict[str, Meaning] = {
 }
 
 METHODS: dict[tuple[str, str], Meaning] = {
-    ("exitstack", "enter_context"): _enter_context,
-    ("exitstack", "close"): _close_stack,
-    ("exitstack", "pop_all"): _close_stack,
+    **{
+        (kind, name): meaning
+        for kind in ("exitstack", "context")
+        for name, meaning in {"enter_context": _enter_context, "close": _close_stack, "pop_all": _pop_all}.items()
+    },
     ("context", "__enter__"): _enter_method,
     ("context", "__exit__"): _exit_method,
 }
-_ = Lit

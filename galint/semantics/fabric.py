@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint.run.site import Site
-from galint.run.values import NONE, Context, Lit, Module, Opaque, Seq, Tensor, Value
+from galint.run.values import NONE, Context, Module, Opaque, Seq, Tensor, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -64,4 +64,3 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("fabric", "backward"): _backward,
     ("fabric", "no_backward_sync"): _no_sync,
 }
-_ = Lit

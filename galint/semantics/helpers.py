@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from galint.ledger import Guard
 from galint.run.site import Site
 from galint.run.values import Lit, Opaque, Optimizer, Tensor, Value
 from galint.semantics.types import Meaning
@@ -34,8 +35,6 @@ def _call(m: Calls, s: Site) -> Value | None:
     truth = True if flag is None else m.truth(flag)
     if truth is not False:
         if isinstance(flag, Lit):
-            from galint.ledger import Guard
-
             m.guards.append(Guard(s.span, "update_grad", flag.moduli, flag.keys))
         clip = s.kwargs.get("clip_grad", s.kwargs.get("max_norm"))
         if clip is not None and not (isinstance(clip, Lit) and clip.value is None):
@@ -46,26 +45,15 @@ def _call(m: Calls, s: Site) -> Value | None:
     return Opaque("grad_norm", data=True, born=m.token())
 
 
-def guess(name: str) -> Meaning | None:
-    """Scaler helpers by their usual class names."""
-    last = name.rpartition(".")[2]
-    if last in {
-        "NativeScaler",
-        "NativeScalerWithGradNormCount",
-        "NativeScalerWithGradUpdate",
-        "ApexScaler",
-        "ApexScalerWithGradNormCount",
-    }:
-        return _make
-    return None
-
-
-FUNCTIONS: dict[str, Meaning] = {}
-METHODS: dict[tuple[str, str], Meaning] = {("native_scaler", "()"): _call}
-
-
 def _scaler_call(m: Calls, s: Site) -> Value | None:
     return _call(m, s) if len(s.args) >= 2 or "optimizer" in s.kwargs else None
 
 
-METHODS["scaler", "()"] = _scaler_call
+FUNCTIONS: dict[str, Meaning] = {
+    "*.NativeScaler": _make,
+    "*.NativeScalerWithGradNormCount": _make,
+    "*.NativeScalerWithGradUpdate": _make,
+    "*.ApexScaler": _make,
+    "*.ApexScalerWithGradNormCount": _make,
+}
+METHODS: dict[tuple[str, str], Meaning] = {("native_scaler", "()"): _call, ("scaler", "()"): _scaler_call}

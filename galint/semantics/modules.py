@@ -32,11 +32,23 @@ def _forward(m: Calls, s: Site) -> Value | None:
         out.hidden |= tensor.hidden
     out.summed = isinstance(module, Module) and module.cls is not None and _sums(m, module.cls)
     out.hidden |= m._settings([v for v in values if not (isinstance(v, Opaque) and v.data)])
+    if isinstance(module, Module) and module.cls is not None and any(t.grad for t in tensors):
+        out.hidden |= _divisors(m, module, module.cls)
     if isinstance(module, Module) and out.grad:
         _note_sync(m, module, out)
         m.event("forward", s.span, module.path)
         m.outputs |= dict.fromkeys(module.modules, out)
     return out
+
+
+def _divisors(m: Calls, module: Module, cls: p.ClassDef) -> frozenset[str]:
+    """What a project's own loss module may divide by: names in its divisions, settings it was made with."""
+    known: dict[int, frozenset[str]] = m.result.facts.setdefault("divisors", {})
+    if id(cls) not in known:
+        found = [n.right for n in m.static.walk(cls) if isinstance(n, p.BinOp) and n.op in {"/", "*"}]
+        known[id(cls)] = frozenset(map(p.text, found))
+    given = module.items.get("__settings__")
+    return known[id(cls)] | given.keys if known[id(cls)] and isinstance(given, Lit) else known[id(cls)]
 
 
 def _sums(m: Calls, cls: p.ClassDef) -> bool:

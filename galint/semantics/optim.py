@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from galint import program as p
 from galint.run.site import Site
 from galint.run.static import path_terminal
-from galint.run.values import NONE, Bound, Function, Lit, Opaque, Optimizer, Partial, Tensor, Value
+from galint.run.values import NONE, Bound, Function, Lit, Opaque, Optimizer, Partial, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -117,15 +116,6 @@ _HORIZONS = ("num_training_steps", "total_steps", "total_iters", "T_max", "t_tot
 _HORIZON_AT = {"CosineAnnealingLR": 1, "PolynomialLR": 1, "get_scheduler": 3}
 
 
-def _list_step(m: Calls, s: Site) -> Value | None:
-    return None
-
-
-def _bare_step(m: Calls, s: Site) -> Value | None:
-    """`x.step(loss, optimizer)`: an unseen helper that may step."""
-    return None
-
-
 def _add_param_group(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Optimizer):
         s.receiver.modules |= frozenset().union(*(m.modules_in(v) for v in s.all_args()))
@@ -176,4 +166,3 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("scheduler", "step"): _scheduler_step,
     ("scheduler", "step_update"): _scheduler_step,
 }
-_ = (p, Tensor)

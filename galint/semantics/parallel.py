@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint.run.site import Site
-from galint.run.values import NONE, Context, Lit, Module, Opaque, Value
+from galint.run.values import NONE, Context, Module, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -85,4 +85,3 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("module", "set_requires_gradient_sync"): _set_sync,
     ("module", "join"): _join,
 }
-_ = (Lit, Opaque)

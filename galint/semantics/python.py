@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from galint.run.frame import Signal, UserRaise
+from galint.run.frame import UserRaise
 from galint.run.iterate import drive, length_of, pull
 from galint.run.site import Site
 from galint.run.values import (
@@ -36,6 +36,9 @@ from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
     from galint.run.calls import Calls
+
+
+_TYPES = frozenset({"int", "float", "str", "bool", "bytes", "list", "tuple", "dict", "set"})
 
 
 def _len(m: Calls, s: Site) -> Value | None:
@@ -100,7 +103,8 @@ def _range_role(m: Calls, s: Site) -> str:
 def _stepped(m: Calls, s: Site, parts: list[Value], role: str) -> Value | None:
     """`range(start, stop, step)`: chunks of a batch when the bounds are not known."""
     start, stop, step = parts
-    first = m.demand(start, "counter")
+    backwards = isinstance(step, Lit) and step.is_number and step.value < 0
+    first = m.demand(start, role if backwards else "counter")
     if isinstance(stop, Lit) and isinstance(step, Lit) and first is not None and stop.is_number and step.is_number:
         if int(step.value) == 0:
             return None
@@ -138,11 +142,39 @@ def _lazy(kind: str) -> Meaning:
     return meaning
 
 
+def _filter(m: Calls, s: Site) -> Value | None:
+    """`filter(f, xs)`: without what f is known to turn down."""
+    if len(s.args) < 2:
+        return None
+    test, value = s.args
+    if not isinstance(value, Seq):
+        return value
+    kept = [v for v in value.elts if m.truth(_passes(m, s, test, v)) is not False]
+    return Seq(kept, "list", value.path)
+
+
+def _passes(m: Calls, s: Site, test: Value, value: Value) -> Value:
+    if isinstance(test, Lit) and test.value is None:
+        return value
+    return m.call_value(test, [value], {}, s.node, s.frame)
+
+
 def _islice(m: Calls, s: Site) -> Value | None:
+    """`start` holds the stop; a second argument is what is left out at the front."""
     if len(s.args) < 2:
         return None
     stop = s.args[1] if len(s.args) == 2 else s.args[2]
-    return Iterable("islice", [s.args[0]], None if isinstance(stop, Lit) and stop.value is None else stop)
+    front = s.args[1:2] if len(s.args) > 2 and not (isinstance(s.args[1], Lit) and not s.args[1].value) else []
+    return Iterable("islice", [s.args[0], *front], None if isinstance(stop, Lit) and stop.value is None else stop)
+
+
+def _repeat(m: Calls, s: Site) -> Value | None:
+    value = s.arg(0, "object")
+    return Iterable("repeat", [value], s.arg(1, "times")) if value is not None else None
+
+
+def _count(m: Calls, s: Site) -> Value | None:
+    return Iterable("count", [s.arg(0, "start") or Lit(0), s.arg(1, "step") or Lit(1)])
 
 
 def _first_arg(m: Calls, s: Site) -> Value | None:
@@ -179,7 +211,7 @@ def _next(m: Calls, s: Site) -> Value | None:
         it = held
     from galint.run.values import GeneratorCall
 
-    if isinstance(it, GeneratorCall):
+    if isinstance(it, GeneratorCall | Iterable):
         it = _generator_iterator(m, it)
     if not isinstance(it, Iterator):
         return Opaque(s.text, data=True, born=m.token())
@@ -273,21 +305,15 @@ def _extreme(kind: str) -> Meaning:
 
 
 def _sum(m: Calls, s: Site) -> Value | None:
+    """The sum of known elements; an empty list stays unknown, for unknown code may have filled it."""
     value = s.args[0] if s.args else None
     if isinstance(value, Seq) and value.elts:
-        total: Value = value.elts[0]
-        for item in value.elts[1:]:
+        start = s.arg(1, "start")
+        total, *rest = value.elts if start is None else [start, *value.elts]
+        for item in rest:
             total = m.binary("+", total, item, s.node)
         return total
-    if isinstance(value, Mapping) and value.items:
-        return None
-    if isinstance(value, Tensor):
-        return value
-    return None
-
-
-def _dict_values_sum(m: Calls, s: Site) -> Value | None:
-    return None
+    return value if isinstance(value, Tensor) else None
 
 
 def _all_any(stop: bool) -> Meaning:
@@ -309,7 +335,7 @@ def _isinstance(m: Calls, s: Site) -> Value | None:
     if len(s.args) < 2:
         return None
     value, kind = s.args
-    names = [kind] if not isinstance(kind, Seq) else kind.elts
+    names = _alternatives(kind)
     labels = {k.name.split(".")[-1] for k in names if isinstance(k, External)}
     classes = [k for k in names if isinstance(k, Class)]
     if isinstance(value, Instance) and classes:
@@ -326,21 +352,24 @@ def _isinstance(m: Calls, s: Site) -> Value | None:
             )
             return TRUE if labels & wrapped else FALSE
         return Opaque(s.text)
+    named = len(labels) == len(names)
     if isinstance(value, Seq | Mapping):
-        return (
-            TRUE
-            if value_kind(value) in labels
-            else FALSE
-            if labels <= {"list", "tuple", "dict", "set", "str", "int"}
-            else Opaque(s.text)
-        )
-    if isinstance(value, Lit) and value.value is not None:
-        name = "float" if isinstance(value.value, Fraction) else type(value.value).__name__
-        if labels <= {"int", "float", "str", "bool", "list", "tuple", "dict"}:
-            return TRUE if name in labels else FALSE
+        if value_kind(value) in labels:
+            return TRUE
+        return FALSE if named and labels <= _TYPES else Opaque(s.text)
+    if isinstance(value, Lit) and value.value is not None and named and labels <= _TYPES:
+        mine = {"float"} if isinstance(value.value, Fraction) else {t.__name__ for t in type(value.value).__mro__}
+        return TRUE if mine & labels else FALSE
     if isinstance(value, Tensor) and "Tensor" in labels:
         return TRUE
     return Opaque(s.text, data=False)
+
+
+def _alternatives(kind: Value) -> list[Value]:
+    """The classes of `isinstance(x, (A, B))` and `isinstance(x, A | B)`."""
+    if isinstance(kind, Seq):
+        return [k for inner in kind.elts for k in _alternatives(inner)]
+    return [kind]
 
 
 def value_kind(value: Value) -> str:
@@ -531,7 +560,7 @@ def _group(m: Calls, s: Site) -> Value | None:
 def _append(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Seq) and s.args:
         if len(s.receiver.elts) < LONGEST:
-            s.receiver.elts.append(s.args[0])
+            s.receiver.elts.insert(0 if s.name == "appendleft" else len(s.receiver.elts), s.args[0])
         if any(loop.cut or loop.role in {"idle", "other"} for loop in m.loops):
             s.receiver.open = True  # the loop was cut short, so the list is longer than it looks
         return NONE
@@ -558,7 +587,7 @@ def _clear(m: Calls, s: Site) -> Value | None:
 
 def _pop(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Seq) and s.receiver.elts:
-        index = m.resolve(s.args[0]) if s.args else Lit(-1)
+        index = m.resolve(s.args[0]) if s.args else Lit(0 if s.name == "popleft" else -1)
         if (
             isinstance(index, Lit)
             and isinstance(index.value, int)
@@ -628,8 +657,43 @@ def _none(m: Calls, s: Site) -> Value | None:
     return NONE
 
 
-def _itself(m: Calls, s: Site) -> Value | None:
-    return s.receiver
+def _sort(m: Calls, s: Site) -> Value | None:
+    """`sort` in place: only literals have a known order."""
+    if isinstance(s.receiver, Seq):
+        s.receiver.elts = _ordered(m, s.receiver.elts, s)
+    return NONE
+
+
+def _sorted(m: Calls, s: Site) -> Value | None:
+    found = _collect("list")(m, s)
+    return Seq(_ordered(m, found.elts, s)) if s.args and isinstance(found, Seq) else found
+
+
+def _ordered(m: Calls, items: list[Value], s: Site) -> list[Value]:
+    literals = [v for v in items if isinstance(v, Lit)]
+    backwards = s.kwargs.get("reverse", FALSE)
+    if "key" in s.kwargs or len(literals) < len(items) or m.truth(backwards) is None:
+        return items
+    try:
+        return [*sorted(literals, key=lambda v: v.value, reverse=bool(m.truth(backwards)))]
+    except TypeError:
+        return items
+
+
+def _reverse(m: Calls, s: Site) -> Value | None:
+    if isinstance(s.receiver, Seq):
+        s.receiver.elts.reverse()
+    return NONE
+
+
+def _copy(m: Calls, s: Site) -> Value | None:
+    """`x.copy()` and `copy.copy(x)`: another container of the same elements."""
+    value = s.receiver if s.receiver is not None else s.arg(0)
+    if isinstance(value, Seq):
+        out = Seq(list(value.elts), value.kind, value.path)
+        out.open, out.length = value.open, value.length
+        return out
+    return Mapping(dict(value.items), value.path) if isinstance(value, Mapping) else value
 
 
 def _next_method(m: Calls, s: Site) -> Value | None:
@@ -649,20 +713,13 @@ def _distance(m: Calls, s: Site) -> Value | None:
     return None
 
 
-def _numpy_number(m: Calls, s: Site) -> Value | None:
-    return _number("ceil" if s.name.endswith("ceil") else "floor")(m, s)
-
-
-def _signal(_: Value) -> Signal | None:
-    return None
-
-
 FUNCTIONS: dict[str, Meaning] = {
     "builtins.len": _len,
     "builtins.range": _range,
     "builtins.enumerate": _enumerate,
     "builtins.zip": _lazy("zip"),
     "builtins.map": _lazy("map"),
+    "builtins.filter": _filter,
     "builtins.reversed": _lazy("reversed"),
     "builtins.iter": _iter,
     "builtins.next": _next,
@@ -682,7 +739,7 @@ FUNCTIONS: dict[str, Meaning] = {
     "builtins.hasattr": _hasattr,
     "builtins.list": _collect("list"),
     "builtins.tuple": _collect("tuple"),
-    "builtins.sorted": _collect("list"),
+    "builtins.sorted": _sorted,
     "builtins.set": _collect("set"),
     "builtins.dict": _dict,
     "builtins.print": _print,
@@ -698,11 +755,11 @@ FUNCTIONS: dict[str, Meaning] = {
     "torch.multiprocessing.start_processes": _spawn,
     "torch_xla.distributed.xla_multiprocessing.spawn": _spawn,
     "functools.partial": _partial,
-    "copy.copy": _first_arg,
+    "copy.copy": _copy,
     "itertools.cycle": _lazy("cycle"),
     "itertools.chain": _lazy("chain"),
-    "itertools.repeat": _lazy("repeat"),
-    "itertools.count": _lazy("count"),
+    "itertools.repeat": _repeat,
+    "itertools.count": _count,
     "itertools.islice": _islice,
     "contextlib.nullcontext": _null,
     "contextlib.suppress": _null,
@@ -741,9 +798,9 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("seq", "clear"): _clear,
     ("seq", "pop"): _pop,
     ("seq", "popleft"): _pop,
-    ("seq", "copy"): _itself,
-    ("seq", "sort"): _none,
-    ("seq", "reverse"): _none,
+    ("seq", "copy"): _copy,
+    ("seq", "sort"): _sort,
+    ("seq", "reverse"): _reverse,
     ("mapping", "items"): _items,
     ("mapping", "values"): _values,
     ("mapping", "keys"): _keys,
@@ -751,6 +808,7 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("mapping", "update"): _update,
     ("mapping", "pop"): _pop,
     ("mapping", "clear"): _clear,
+    ("mapping", "copy"): _copy,
     ("mapping", "setdefault"): _setdefault,
     ("opaque", "get"): _get,
     ("namespace", "get"): _get,

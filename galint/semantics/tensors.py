@@ -126,9 +126,10 @@ def _scaled(sign: int) -> Meaning:
             return None
         factor = rest[0] if rest else next(iter(s.kwargs.values()))
         if isinstance(target, Opaque) and target.role == "grad":
-            if s.name.endswith("_"):
-                coefficient = m.symbol(factor)
-                m.rescale(target.modules, coefficient if sign > 0 else invert(coefficient), s.span)
+            if not s.name.endswith("_") and s.kwargs.get("out") is not target:
+                return m.binary("*" if sign > 0 else "/", target, factor, s.node)
+            coefficient = m.symbol(factor)
+            m.rescale(target.modules, coefficient if sign > 0 else invert(coefficient), s.span)
             return target
         if not isinstance(target, Tensor):
             if isinstance(target, Opaque) and target.data:
@@ -145,6 +146,26 @@ def _scaled(sign: int) -> Meaning:
         return result
 
     return meaning
+
+
+def _foreach(sign: int) -> Meaning:
+    """`torch._foreach_div_(grads, n)` in place over a list of gradients."""
+
+    def meaning(m: Calls, s: Site) -> Value | None:
+        grads = s.args[0].elts if len(s.args) > 1 and isinstance(s.args[0], Seq) else []
+        held = [g for g in grads if isinstance(g, Opaque) and g.role == "grad"]
+        if held:
+            coefficient = m.symbol(s.args[1])
+            modules = frozenset().union(*(g.modules for g in held))
+            m.rescale(modules, coefficient if sign > 0 else invert(coefficient), s.span)
+        return NONE if held else None
+
+    return meaning
+
+
+def _negated(m: Calls, s: Site) -> Value | None:
+    target = s.receiver if s.receiver is not None else s.arg(0, "input")
+    return target.map(lambda c: c.times(-1)) if isinstance(target, Tensor) else None
 
 
 def _grad_op(m: Calls, s: Site) -> Value | None:
@@ -179,8 +200,24 @@ def _detached(m: Calls, s: Site) -> Value | None:
         return out
     if isinstance(s.receiver, Opaque):
         if s.receiver.role == "grad":
-            return _grad_op(m, s)
+            m.copied(s.receiver.modules)  # the detached gradient shares its numbers
         return s.receiver
+    return None
+
+
+def _grad_copy(m: Calls, s: Site) -> Value | None:
+    """`p.grad.copy_(value)`."""
+    if isinstance(s.receiver, Opaque) and s.args:
+        m.overwritten(s.receiver, s.args[0], s.span)
+    return s.receiver
+
+
+def _hooked(m: Calls, s: Site) -> Value | None:
+    """`x.register_hook(f)`: f may change the gradient on its way."""
+    if isinstance(s.receiver, Tensor):
+        s.receiver.unknown_scale = True
+    else:
+        m.result.facts["manual_grad"] = True
     return None
 
 
@@ -366,10 +403,6 @@ def _chunk(m: Calls, s: Site) -> Value | None:
     return None
 
 
-def _append_tensor(m: Calls, s: Site) -> Value | None:
-    return None
-
-
 def guess(name: str) -> Meaning | None:
     """Losses and criterions of torch by their usual spelling."""
     root, _, rest = name.partition(".")
@@ -404,6 +437,10 @@ FUNCTIONS: dict[str, Meaning] = {
     "torch.div": _scaled(-1),
     "torch.divide": _scaled(-1),
     "torch.true_divide": _scaled(-1),
+    "torch.neg": _negated,
+    "torch.negative": _negated,
+    "torch._foreach_mul_": _foreach(1),
+    "torch._foreach_div_": _foreach(-1),
     "torch.mean": _mean,
     "torch.sum": _sum,
     "torch.stack": _stack,
@@ -433,12 +470,19 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("tensor", "multiply"): _scaled(1),
     ("tensor", "div"): _scaled(-1),
     ("tensor", "div_"): _scaled(-1),
+    ("tensor", "divide_"): _scaled(-1),
+    ("tensor", "true_divide_"): _scaled(-1),
+    ("tensor", "multiply_"): _scaled(1),
     ("tensor", "divide"): _scaled(-1),
     ("tensor", "true_divide"): _scaled(-1),
+    ("tensor", "neg"): _negated,
+    ("tensor", "negative"): _negated,
     ("opaque", "mul_"): _scaled(1),
     ("opaque", "div_"): _scaled(-1),
-    ("grad", "mul_"): _scaled(1),
-    ("grad", "div_"): _scaled(-1),
+    **{("grad", name): _scaled(1) for name in ("mul", "mul_", "multiply", "multiply_")},
+    **{("grad", name): _scaled(-1) for name in ("div", "div_", "divide", "divide_", "true_divide", "true_divide_")},
+    ("grad", "copy_"): _grad_copy,
+    ("*", "register_hook"): _hooked,
     ("grad", "zero_"): _grad_zero,
     ("grad", "clone"): _grad_op,
     ("grad", "detach"): _detached,

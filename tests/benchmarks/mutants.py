@@ -1,9 +1,11 @@
-"""Breaks a module in many small ways and counts how many breakages the fixtures' marks notice.
+"""Breaks a module in many small ways and counts how many breakages its tests and the fixtures' marks notice.
 
-usage: python tests/benchmarks/mutants.py [galint/ledger.py galint/run/machine.py ...] [--seconds 480] [--seed 0] [--show]
+usage: python tests/benchmarks/mutants.py [galint/ledger.py galint/run/machine.py ...] [--judge tests,marks]
+           [--seconds 480] [--seed 0] [--show]
 
 Each mutant is one changed comparison, operator, constant, condition or `return`. It lives in a forked process that
-lints fixtures until a mark is not met (noticed), an exception or a timeout (noticed), or all agree (survived).
+first runs the tests of its module (`TESTS`), then lints fixtures, until a test fails or a mark is not met, an exception
+or a timeout (noticed), or all agree (survived). The unbroken module is judged first and has to survive.
 """
 
 from __future__ import annotations
@@ -32,6 +34,19 @@ BINARY: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Add,
     ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr,
 }  # fmt: skip
+
+TESTS: dict[str, list[str]] = {
+    "galint/ledger.py": ["test_ledger.py"],
+    "galint/run/machine.py": ["test_machine.py"],
+    "galint/run/project.py": ["test_project.py"],
+    "galint/semantics/accelerate.py": ["test_semantics.py"],
+    "galint/semantics/contexts.py": ["test_semantics.py"],
+    "galint/semantics/deepspeed.py": ["test_semantics.py"],
+    "galint/semantics/fabric.py": ["test_semantics.py"],
+    "galint/semantics/helpers.py": ["test_semantics.py"],
+}
+"""What tests a module first of all; every module of the run is tested by `GENERAL` too."""
+GENERAL = ["test_paper.py", "test_runs.py"]
 
 
 def mutate(node: ast.AST) -> str:
@@ -93,7 +108,16 @@ def load(path: Path, number: int | None) -> str:
     return what
 
 
-def check(texts: list[tuple[str, str]]) -> bool:
+def tested(path: Path) -> bool:
+    """True when every test of a module passes."""
+    import pytest
+
+    names = [*TESTS.get(str(path.relative_to(ROOT)), []), *GENERAL]
+    options = ["-x", "-q", "-c", os.devnull, "--rootdir", str(ROOT), "-p", "no:cacheprovider", "--no-header"]
+    return pytest.main([*options, *(str(ROOT / "tests" / name) for name in names)]) == 0
+
+
+def marked(texts: list[tuple[str, str]]) -> bool:
     """True when every text gets exactly its marks."""
     from marks import differences, expects
 
@@ -112,18 +136,23 @@ def check(texts: list[tuple[str, str]]) -> bool:
     return True
 
 
-def survives(path: Path, number: int, texts: list[tuple[str, str]], limit: int) -> tuple[bool, str]:
-    """Whether a mutant goes unnoticed, and what it changed."""
+def survives(
+    path: Path, number: int | None, texts: list[tuple[str, str]], judges: list[str], limit: int
+) -> tuple[bool, str]:
+    """Whether a mutant goes unnoticed by all judges, and what it changed."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(read)
         signal.alarm(limit)
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # noqa: SIM115 - a fork that ends by itself
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, 1)
+        os.dup2(nothing, 2)
         code = 1
         try:
             os.write(write, load(path, number).encode())
-            code = 0 if check(texts) else 1
+            verdicts = {"tests": lambda: tested(path), "marks": lambda: marked(texts)}
+            code = 0 if all(verdicts[judge]() for judge in judges) else 1
         except BaseException:
             code = 1
         finally:
@@ -142,8 +171,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=480)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--judge", default="tests,marks")
+    parser.add_argument("--limit", type=int, default=120, help="seconds for one mutant")
     args = parser.parse_args()
-    import galint.syntax  # noqa: F401  # shared by the forked processes; knows nothing of the run
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # galint's own plugin would import what is to be mutated
+    import hypothesis  # noqa: F401  # shared by the forked processes, as are these
+    import pytest  # noqa: F401
+
+    import galint.syntax  # noqa: F401  # knows nothing of the run
+
+    judges = args.judge.split(",")
 
     rng = random.Random(args.seed)
     from marks import fixtures
@@ -154,12 +191,15 @@ def main() -> None:
         (ROOT / name, number) for name in args.modules for number in places(ast.parse((ROOT / name).read_text("utf-8")))
     ]
     print(f"{len(todo)} mutants")
+    for name in args.modules:
+        if not survives(ROOT / name, None, texts, judges, 10 * args.limit)[0]:
+            raise SystemExit(f"{name}: the unbroken module does not survive")
     rng.shuffle(todo)
     began, score, total = time.monotonic(), Counter[str](), Counter[str]()
     for path, number in todo:
         if time.monotonic() - began > args.seconds:
             break
-        alive, what = survives(path, number, texts, 60)
+        alive, what = survives(path, number, texts, judges, args.limit)
         total[path.name] += 1
         score[path.name] += not alive
         if alive and args.show:
