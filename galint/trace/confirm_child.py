@@ -12,10 +12,13 @@ import marshal
 import os
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from galint.trace.stage import SLICE
 
 SECONDS = 15.0
 """For one slice; what it has shown until then counts, if a window was measured."""
@@ -122,7 +125,7 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
     hooks.install()
     if replayer is not None:
         replayer.install(patches, recorder)
-    error, failed, stopped = "", "", False
+    error, failed, stopped, line = "", "", False, 0
     stage: Any = None
     try:
         code = marshal.loads(base64.b64decode(job[how]))
@@ -143,13 +146,14 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
     except TooLong:
         failed = "" if any(w.measured for w in trace.windows) else f"it takes more than {SECONDS:g} seconds"
     except NoStage as problem:
-        failed = str(problem)
+        failed, line = str(problem), _line(problem)
     except (RuntimeError, AssertionError, ValueError) as problem:
+        line = _line(problem)
         error = f"{type(problem).__name__}: {str(problem).strip().splitlines()[0] if str(problem).strip() else ''}"
     except RecursionError:
         failed = "the slice nests too deeply"
     except Exception as problem:
-        failed = f"{type(problem).__name__}: {problem}"
+        failed, line = f"{type(problem).__name__}: {problem}", _line(problem)
     finally:
         patches.undo()
         hooks.remove()
@@ -160,16 +164,24 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
         "backwards": sum(e.kind == "backward" for e in trace.events),
         "error": error,
         "failed": failed or (recorder.internal or ""),
+        "line": line,
         "stopped": stopped,
         "device": str(device),
         "torch": torch.__version__,
         "assumed": sorted(getattr(stage, "assumed", ())),
         "hidden": bool(getattr(stage, "hidden", False)),
         "undecided": sorted(getattr(stage, "undecided", {})),
+        "guessed": sorted(getattr(stage, "guessed", {})),
     }
     if world > 1:
         out["gap"] = _gap(recorder)
     return out
+
+
+def _line(problem: BaseException) -> int:
+    """The slice's row that an error came from; 0 when it came from none."""
+    rows = [f.lineno or 0 for f in traceback.extract_tb(problem.__traceback__) if f.filename == SLICE]
+    return rows[-1] if rows else 0
 
 
 @contextlib.contextmanager

@@ -27,12 +27,10 @@ from galint.run.facts import RunResult
 from galint.run.names import MICRO_SIZE, ONE_WINDOW
 from galint.run.static import BACKWARD, STEP, Static, path_terminal, terminal
 from galint.trace.model import TraceError
+from galint.trace.stage import SLICE
 from galint.trace.stage.expressions import NoSlice
 from galint.trace.stage.replaying import operations, program
 from galint.trace.stage.slicing import cut
-
-SLICE = "galint_slice.py"
-"""The file name that a slice's code carries; its lines are the user's (those of followed files shifted)."""
 
 MOST_WINDOWS = 7
 _NOT_CODE = re.compile(r"[^\w.\[\]'\"()]")

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from galint.trace.stage.cast import Cast
-from galint.trace.stage.values import Class, External, Flow, Instance, Method, NoStage, Unknown
+from galint.trace.stage.values import FINITE, Class, External, Flow, Instance, Method, NoStage, Unknown
 
 if TYPE_CHECKING:
     from galint.trace.stage.world import World
@@ -153,6 +153,10 @@ class Members(Cast):
             "dim",
         }:
             return Unknown(self, f"loss.{name}", data=True)
+        if name in FINITE:
+            answer = Unknown(self, f"loss.{name}()", data=True)
+            answer.fact = FINITE[name]
+            return Method(lambda *_: answer)
         if name in {"div", "div_", "mul", "mul_", "add", "add_", "sub"}:
             op = {"div": "/", "mul": "*", "add": "+", "sub": "-"}[name.rstrip("_")]
 
@@ -292,6 +296,7 @@ class Members(Cast):
         made.modules = [m for v in (*args, *kwargs.values()) for m in self.modules_in(v)]
         if isinstance(function, Unknown):
             made.modules += function.modules
+            made.fact = function.fact
         made.source = next(
             (a for a in args if isinstance(a, _SOURCES) or (isinstance(a, Unknown) and a.kind in {"loader", "range"})),
             None,
@@ -308,13 +313,14 @@ class Members(Cast):
     def passed_on(self, flows: list[Flow], visible: bool) -> Flow:
         """The result of a function of losses or outputs: a loss function's mean over the micro-batch."""
         first = flows[0]
+        flows = [f.fresh() for f in flows]
         assumed = frozenset().union(*(f.assumed for f in flows))
         outputs = list({id(f.prediction): f for f in flows if f.prediction is not None}.values())
         if outputs:
             predictions = [f.prediction for f in outputs if f.prediction is not None]
             prediction = functools.reduce(lambda a, b: a + b, predictions)
             made = Flow(self, prediction, outputs[0].target, visible=visible, assumed=assumed)
-            made.module, made.turn = (outputs[0].module if len(outputs) == 1 else None), outputs[0].turn
+            made.module, made.stamp = (outputs[0].module if len(outputs) == 1 else None), outputs[0].stamp
             return made
         return Flow(self, tensor=first.loss, visible=False, assumed=assumed)
 

@@ -130,6 +130,8 @@ def _optimizer(world: World, holder: Any, name: str) -> Any:
             return holder.step(evaluated)
 
         return Method(step)
+    if name == "backward":  # apex's FP16_Optimizer and its like
+        return Method(lambda loss=None, *_, **__: world.backward(loss))
     if name == "param_groups":
         return [{"params": list(group["params"]), "lr": group["lr"]} for group in holder.param_groups]
     if name == "optimizer":

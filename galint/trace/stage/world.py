@@ -7,6 +7,8 @@ gradients is real torch; everything else stays unknown. A slice can reach nothin
 from __future__ import annotations
 
 import contextlib
+import functools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,6 +66,8 @@ class World(Containers):
         self.rounds: dict[tuple[int, int], int] = {}
         self.undecided: dict[str, bool] = {}
         """Conditions that neither the slice nor the abstract run decided, and what was taken."""
+        self.guessed: dict[str, bool] = {}
+        """Those of them on which a backward, a step or a clearing hangs."""
 
     # --- budget --------------------------------------------------------------------------------
 
@@ -98,6 +102,16 @@ class World(Containers):
             return self.settings[key]
         return value
 
+    def given(self, name: str, value: Any) -> Any:
+        """A parameter's default: a setting, unless the abstract run made a choice about it."""
+        plain = isinstance(value, int | float | str) and not isinstance(value, bool)
+        return Unknown(self, name, self.kind(name), name) if plain and self.open(name) else self.setting(name, value)
+
+    def open(self, path: str) -> bool:
+        """Whether the abstract run made a choice about a setting: the finding may need another than the default."""
+        spelling = re.compile(rf"(?<![\w.])(?:self\.)?{re.escape(path)}(?![\w.\[(])")
+        return any(spelling.search(key) for key in self.job["choices"])
+
     def born(self, value: Any) -> Any:
         """What backward will start from becomes a real loss where it is bound, so that its forward runs there."""
         fresh = self.ticks > 0 or (
@@ -123,13 +137,20 @@ class World(Containers):
             out = Unknown(
                 self,
                 path if len(path) < 200 else text,
-                data=getattr(left, "data", False) or getattr(right, "data", False),
+                data=any(isinstance(v, Unknown) and v.data for v in (left, right)),
             )
             out.modules = [*getattr(left, "modules", []), *getattr(right, "modules", [])]
+            if op in {"*", "/"}:
+                if isinstance(left, Unknown) and isinstance(right, int | float):
+                    out.scaling = (left, op, right, False)
+                elif isinstance(right, Unknown) and isinstance(left, int | float):
+                    out.scaling = (right, op, left, True)
             if out.modules and op in {"+", "-", "*", "/"}:
                 a, b = (self.loss_of(v) if isinstance(v, Unknown) and v.modules else v for v in (left, right))
                 return self.operate(op, a, b, text)
             return out
+        if text in self.known:
+            return self.known[text]  # an operand is a guess of the stage: the abstract run could not tell it
         try:
             return OPERATORS[op](left, right)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError, MemoryError):
@@ -171,7 +192,7 @@ class World(Containers):
             known = self.chosen(f"{spelled(left)} {op} {spelled(right)}")
             if known is not None:
                 return known
-            return Unknown(self, text, data=getattr(left, "data", False) or isinstance(left, Flow))
+            return Unknown(self, text, data=isinstance(left, Flow) or (isinstance(left, Unknown) and left.data))
         try:
             if op in {"in", "not in"}:
                 return bool(left in right) == (op == "in")
@@ -181,12 +202,17 @@ class World(Containers):
 
     # --- truth ---------------------------------------------------------------------------------
 
-    def truth(self, value: Any, text: str, place: tuple[int, int], default: bool | None) -> bool:
+    def truth(
+        self, value: Any, text: str, place: tuple[int, int], default: bool | None, weighs: bool = False
+    ) -> bool:
         """Whether a test holds."""
         if isinstance(value, Unknown):
             if value.kind in {"optimizer", "module", "scaler", "scheduler"} and bare(text) not in self.choices:
                 return True
-            return self.decide(value, text, place, default)
+            taken = self.decide(value, text, place, default)
+            if weighs and text in self.undecided:
+                self.guessed[text] = taken
+            return taken
         if isinstance(value, Flow | Instance | torch.nn.Module | External | Class):
             return True
         if isinstance(value, torch.Tensor):
@@ -195,13 +221,14 @@ class World(Containers):
             return self.forced[bare(text)]
         return bool(value)
 
-    def again(self, value: Any, text: str, place: tuple[int, int]) -> bool:
+    def again(self, value: Any, text: str, place: tuple[int, int], role: str) -> bool:
         """Whether a `while` goes on: where that is unknown, as often as in the abstract run."""
-        if not isinstance(value, Unknown) or self.chosen(text) is not None or place not in self.lengths:
+        if not isinstance(value, Unknown) or self.chosen(text) is not None:
             return self.truth(value, text, place, True)
+        most = self.lengths.get(place, self.job["length"] if role == "length" else 1)
         count = self.rounds.get(place, 0)
-        self.rounds[place] = count + 1 if count < self.lengths[place] else 0
-        return count < self.lengths[place]
+        self.rounds[place] = count + 1 if count < most else 0
+        return count < most
 
     def decide(self, value: Unknown, text: str, place: tuple[int, int] | None, default: bool | None) -> bool:
         """What the abstract run decided about a condition."""
@@ -214,6 +241,8 @@ class World(Containers):
         number = self.number(value.path)
         if number is not None:
             return bool(number)
+        if value.fact is not None:
+            return value.fact
         taken = bool(default)
         self.undecided[text] = taken
         return taken
@@ -278,7 +307,9 @@ class World(Containers):
             return self.iterable(value.source)
         length = self.number(f"len({value.path})")
         if role in {"idle", "comp"} and value.kind != "loader":
-            return [Unknown(self, f"{value.path}[0]", data=value.data)]
+            return range(1) if value.kind == "range" else [Unknown(self, f"{value.path}[0]", data=value.data)]
+        if role == "epochs" and value.kind == "range":
+            return range(count or length or self.job["epochs"])  # a counter is a number, whatever bounds it
         if role == "epochs" and value.kind != "loader":
             return [Unknown(self, f"{value.path}[{k}]") for k in range(count or length or self.job["epochs"])]
         total = int(length or count or self.job["length"])
@@ -368,6 +399,8 @@ class World(Containers):
     def has_default(self, target: Any, param: str) -> bool:
         """Whether a parameter's own default is a number or a text."""
         function = getattr(target, "run", target)
+        if isinstance(function, functools.partial) and function.args:
+            function = function.args[0]  # a method of an instance: `apply` with the function and the instance
         function = getattr(function, "__wrapped__", function)
         code = getattr(function, "__code__", None)
         if code is None:
