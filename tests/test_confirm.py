@@ -86,7 +86,7 @@ def test_most_findings_are_shown_by_a_slice_of_the_text(outcomes: dict[tuple[str
     assert len(replayed) <= 4, replayed
     for out in outcomes.values():
         if out.how == "replay":
-            assert any("replayed from the abstract run" in note for note in out.notes)
+            assert any("the linter's own reading" in note for note in out.notes)
 
 
 @dataclass(slots=True)

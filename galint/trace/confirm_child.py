@@ -140,7 +140,7 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
         leftovers.finish(recorder)
     except StopTracing:
         stopped = True
-    except StopStage:
+    except (StopStage, StopIteration):  # a loader that is drawn by hand and runs out ends the loop
         if not recorder.stopped:
             leftovers.finish(recorder)
     except TooLong:

@@ -128,7 +128,11 @@ class Cast:
                 made = actors.scheduler(self.main_optimizer())
             case "accelerator":
                 made = self.accelerator(self.job["window"])
-            case "fabric" | "engine":
+            case "fabric":
+                from galint.trace.stage.things import Fabric
+
+                made = Fabric()
+            case "engine":
                 raise NoStage(f"`{name}` is a {value.kind}")
         if made is not None:
             self.cast[key] = made

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import torch
+
 from galint.trace.stage.members import Members
 from galint.trace.stage.values import Flow, Instance, Unknown
 
@@ -100,5 +102,5 @@ class Containers(Members):
                 if isinstance(part, Unknown):
                     part.modules = part.modules or value.modules
         else:
-            parts = [Unknown(self, f"#{k}", data=True) for k in range(count)]
+            parts = [Unknown(self, f"#{k}", data=isinstance(value, torch.Tensor)) for k in range(count)]
         return tuple(self.unpack(v, s) for v, s in zip(parts, shape, strict=True))

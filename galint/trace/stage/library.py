@@ -13,6 +13,7 @@ from torch import nn
 
 from galint.trace.losses import FUNCTIONS
 from galint.trace.stage import actors
+from galint.trace.stage.things import Fabric
 from galint.trace.stage.values import FINITE, Class, External, Flow, Instance, Method, NoStage, Unknown
 
 if TYPE_CHECKING:
@@ -48,11 +49,9 @@ def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs
         if isinstance(enabled, Unknown):
             enabled = world.decide(enabled, enabled.path, None, True)
         return actors.scaler(world.device, bool(enabled))
-    if root in {"deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"} and last in {
-        "initialize",
-        "Fabric",
-        "Trainer",
-    }:
+    if last == "Fabric":
+        return Fabric()
+    if root in {"deepspeed", "lightning", "pytorch_lightning"} and last in {"initialize", "Trainer"}:
         raise NoStage(f"`{dotted}` has no tiny stand-in")
     if actors.is_scheduler(dotted):
         owner = next((a for a in (*args, *kwargs.values()) if isinstance(a, torch.optim.Optimizer)), None)
@@ -247,6 +246,8 @@ class Parser:
             self.found.attrs[name] = number
         elif isinstance(default, int | float | str) and not isinstance(default, bool) and not self.world.open(path):
             self.found.attrs[name] = self.world.setting(name, default)
+        elif name in self.world.settings and default is not None and not isinstance(default, bool):
+            self.found.attrs[name] = self.world.settings[name]
         else:
             self.found.attrs[name] = Unknown(self.world, path)
 
@@ -322,8 +323,19 @@ def builtin(world: World, name: str) -> Callable[..., Any]:
             return world.setting(key, default[0])
         return value
 
+    def is_a(value: Any, kinds: Any) -> Any:
+        names = [_type_name(k) for k in (kinds if isinstance(kinds, tuple) else (kinds,))]
+        if isinstance(value, Flow) and all(names):
+            return any(n.endswith("Tensor") for n in names)
+        plain = {"int": int, "float": float, "str": str, "list": list, "tuple": tuple, "dict": dict, "bool": bool}
+        if isinstance(value, int | float | str | list | tuple | dict) and all(n in plain for n in names):
+            return isinstance(value, tuple(plain[n] for n in names))
+        shown = getattr(value, "path", type(value).__name__)
+        return Unknown(world, f"isinstance({shown}, {', '.join(names)})", data=isinstance(value, Unknown) and value.data)
+
     table: dict[str, Callable[..., Any]] = {
         "range": numbers,
+        "isinstance": is_a,
         "len": length,
         "enumerate": lambda iterable=(), start=0: enumerate(elements(iterable), start if isinstance(start, int) else 0),
         "zip": lambda *vs, **_: zip(*[elements(v) for v in vs], strict=False),
@@ -336,6 +348,13 @@ def builtin(world: World, name: str) -> Callable[..., Any]:
         "print": lambda *_, **__: None,
     }
     return table.get(name, pure)
+
+
+def _type_name(kind: Any) -> str:
+    """The last name of a type, as far as it is known."""
+    if isinstance(kind, Method | Class):
+        return kind.name
+    return kind.name.rsplit(".", 1)[-1] if isinstance(kind, External) else ""
 
 
 def _iterable(world: World) -> Callable[[Any], Any]:
@@ -354,7 +373,7 @@ def _iterable(world: World) -> Callable[[Any], Any]:
 
 
 BUILTINS = frozenset(_PURE) | {
-    "range", "len", "enumerate", "zip", "iter", "next", "map", "filter", "getattr", "setattr", "print",
+    "range", "len", "isinstance", "enumerate", "zip", "iter", "next", "map", "filter", "getattr", "setattr", "print",
 }  # fmt: skip
 
 
@@ -363,7 +382,7 @@ def names(world: World, wanted: set[str]) -> dict[str, Any]:
     out: dict[str, Any] = {"__builtins__": {}, "__name__": "__main__"}
     for name in wanted:
         if name in BUILTINS:
-            out[name] = Method(builtin(world, name))
+            out[name] = Method(builtin(world, name), name)
         elif name == "torch" or name in {"nn", "F", "math", "itertools", "functools", "contextlib"}:
             out[name] = External({"nn": "torch.nn", "F": "torch.nn.functional"}.get(name, name))
         elif name not in out:

@@ -21,6 +21,10 @@ MOST_DEPTH = 60
 _GRADIENT = frozenset(["zero_", "mul_", "div_", "detach_", "detach", "norm", "clone", "copy_", "data", "add_", "item"])
 _SOURCES = (range, enumerate, zip, torch.utils.data.DataLoader)
 _HELPER = re.compile(r"scaler|loss_scal|grad_scal", re.I)
+LAUNCHERS = frozenset(
+    ["spawn", "start_processes", "launch", "notebook_launcher", "debug_launcher", "Process", "Fire", "run"]
+)
+"""Functions that call the function they are given, with `args` (spawn with the rank before them)."""
 _LIST = frozenset(["append", "extend", "pop", "clear", "index", "copy", "insert", "remove", "count", "reverse", "sort"])
 _DICT = frozenset(["get", "items", "keys", "values", "update", "pop", "setdefault", "copy", "clear"])
 
@@ -50,7 +54,7 @@ class Members(Cast):
             return found
         if isinstance(holder, Unknown):
             if name == "backward" and not holder.kind:
-                return Method(lambda gradient=None, **_: self.backward(holder, gradient))
+                return Method(functools.partial(self._backward_of, holder))
             if name == "get":
                 return Method(functools.partial(self._got, holder))
             return self.part(holder, name, f"{holder.path}.{name}")
@@ -67,6 +71,14 @@ class Members(Cast):
         }:
             return Method(lambda *_, **__: holder)
         return Unknown(self, f"{name}")
+
+    def _backward_of(self, holder: Unknown, *args: Any, **kwargs: Any) -> None:
+        """`loss.backward()`, or `engine.backward(loss, optimizer)` of a library that is not known."""
+        loss = next((v for v in (*args[:1], kwargs.get("loss")) if isinstance(v, Flow)), None)
+        if loss is None:
+            self.backward(holder, args[0] if args else kwargs.get("gradient"))
+        else:
+            self.backward(loss)
 
     def _got(self, holder: Unknown, key: Any = None, *default: Any) -> Any:
         """`settings.get("name", default)` of an unknown mapping."""
@@ -284,7 +296,7 @@ class Members(Cast):
             return self.reduced(self.passed_on(flows, origin.startswith("torch.nn.")), path)
         for value in (*args, *kwargs.values()):
             if isinstance(value, FunctionType) and value.__name__ in self.job["callbacks"]:
-                raise NoStage(f"`{text}` calls back into the loop")
+                return self._launched(value, text, args, kwargs)
         if len(args) == 1 and isinstance(args[0], Instance) and args[0].cls is None and text not in self.spellings:
             return args[0]  # `args = check(args)`
         number = self.number(text)
@@ -303,6 +315,15 @@ class Members(Cast):
         )
         made.data = made.data or any(isinstance(v, Unknown) and v.data for v in (*args, *kwargs.values()))
         return made
+
+    def _launched(self, target: FunctionType, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A launcher runs the function that it is given, once a process: here as the first of them."""
+        launcher = text.split("(", 1)[0].rsplit(".", 1)[-1]
+        if launcher not in LAUNCHERS:
+            raise NoStage(f"`{text}` calls back into the loop")
+        given = kwargs.get("args", next((a for a in args if isinstance(a, tuple | list)), ()))
+        rank = [0] if launcher in {"spawn", "start_processes"} else []
+        return self.call(target, text, *rank, *(given if isinstance(given, tuple | list) else ()))
 
     def reduced(self, flow: Flow, text: str) -> Flow:
         """A loss function that is told to sum, or not to reduce, is no mean."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from galint import program as p
-from galint.run.static import BACKWARD, GRADIENT, STEP, Static, raises, terminal
+from galint.run.static import BACKWARD, GRADIENT, STEP, ZERO, Static, raises, terminal
 from galint.source import Span
 from galint.trace.stage.expressions import (
     NoSlice,
@@ -241,7 +241,8 @@ class _Builder:
         if stmt.orelse and raises(stmt.orelse) and not self.static.body_tags(stmt.orelse) & {BACKWARD, STEP}:
             return self.block(stmt.body)
         body, orelse = self.body(stmt.body), self.block(stmt.orelse)
-        weighs = bool((self.static.body_tags(stmt.body) | self.static.body_tags(stmt.orelse)) & GRADIENT)
+        tags = self.static.body_tags(stmt.body) | self.static.body_tags(stmt.orelse)
+        weighs = bool(tags & {BACKWARD, STEP, ZERO})
         condition = test(stmt.test, stmt.span, self._default(stmt), weighs)
         return [ast.If(condition, body, orelse)]
 

@@ -213,10 +213,12 @@ class External:
 class Method:
     """Something that the stage itself can be asked to do."""
 
-    __slots__ = ("run",)
+    __slots__ = ("name", "run")
 
-    def __init__(self, run: Callable[..., Any]) -> None:
+    def __init__(self, run: Callable[..., Any], name: str = "") -> None:
         self.run = run
+        self.name = name
+        """Of Python's own functions and types."""
 
 
 class Class:
