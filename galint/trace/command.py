@@ -202,13 +202,17 @@ def _progress() -> Callable[[Record], None]:
     from galint.trace.report import window_cells
 
     console = Console(stderr=True, highlight=False)
+    ranks = int(os.environ.get("WORLD_SIZE", "1")) > 1
 
     def show(record: Record) -> None:
         if isinstance(record, Window):
             cells = window_cells(record)
             index, optimizer, where, _, weights, *_ = (text for text, _ in cells)
             ratio, error = cells[6][0], cells[8][0]
-            line = f"window {index}  {optimizer}  {where}  N·w {weights}  ratio {ratio}  error {error}"
+            numbers = f"N·w {weights}  ratio {ratio}  error {error}"
+            if not record.w:
+                numbers = "measured when the ranks are merged" if ranks and not record.unsupported else weights
+            line = f"window {index}  {optimizer}  {where}  {numbers}"
             console.print(line, style=cells[4][1] or None, markup=False, soft_wrap=True)
 
     return show

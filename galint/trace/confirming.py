@@ -139,6 +139,7 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
         "forced": forced,
         "rare": scenario.rare,
         "rare_at": scenario.rare_at,
+        "rare_places": [[c.span.row, c.span.column] for c in run.choices.values() if c.key == scenario.rare],
         "usual": next((c.taken for k, c in entry_runs.base.choices.items() if k == scenario.rare), None),
         "places": [[c.span.row, c.span.column, c.taken] for c in run.choices.values()],
         "lengths": _lengths(run),

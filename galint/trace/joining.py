@@ -50,6 +50,7 @@ def join(verdicts: list[Verdict], diagnostics: Iterable[Diagnostic]) -> tuple[li
             "column": diagnostic.span.column + 1,
             "applied": diagnostic.applied,
             "expected": diagnostic.expected,
+            "configuration": diagnostic.configuration,
         }
         status = verdict.status
         proven = _confirmed(answer, family(verdict.rule)) or verdict.rule == "GA404"
@@ -57,7 +58,10 @@ def join(verdicts: list[Verdict], diagnostics: Iterable[Diagnostic]) -> tuple[li
             # The number and what the text tells together are the proof: the weights of GA201 and the line of the
             # division after backward; the steps of a scheduler and its horizon.
             status = Status.CONFIRMED
-        joined = replace(verdict, rule=diagnostic.code, status=status, finding=finding)
+        reason = verdict.reason
+        if status is Status.REFUTED and diagnostic.configuration:
+            reason += f" in this run; the finding is about runs {diagnostic.configuration}"
+        joined = replace(verdict, rule=diagnostic.code, status=status, finding=finding, reason=reason)
         if verdict.finding is None and verdict.rule == diagnostic.code:
             answer[best] = joined
         else:

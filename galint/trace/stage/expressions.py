@@ -115,6 +115,9 @@ def test(node: p.Expr, span: Span | None = None, default: bool | None = None, we
 
     `weighs` says that gradients hang on it.
     """
+    if isinstance(node, p.Unary) and node.op == "not":
+        inner = test(node.operand, span or node.span, None if default is None else not default, weighs)
+        return ast.UnaryOp(ast.Not(), inner)
     where = place(span or node.span)
     return staged("truth", expr(node), const(p.text(node)), where, const(default), const(weighs))
 

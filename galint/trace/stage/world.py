@@ -237,7 +237,8 @@ class World(Containers):
             if known is not None:
                 return self._once(key, known)
         if place is not None and place in self.places:
-            return self.places[place]
+            known = self.places[place]
+            return self._once(self.job["rare"], known) if list(place) in self.job["rare_places"] else known
         number = self.number(value.path)
         if number is not None:
             return bool(number)
