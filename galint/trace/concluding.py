@@ -208,7 +208,9 @@ def _replayed(d: Diagnostic, replayed: _Try, why: str) -> Outcome:
         out.status = Status.CONSISTENT
     elif out.status is Status.REFUTED:
         out.status = Status.INCONCLUSIVE
-    reading = "a replay of the linter's own reading of the loop, not of its text, so it proves no more than the arithmetic"
+    reading = (
+        "a replay of the linter's own reading of the loop, not of its text, so it proves no more than the arithmetic"
+    )
     out.notes.append(f"{reading}: {why}" if why else reading)
     return out
 
@@ -220,7 +222,10 @@ def _unsure(out: Outcome, sliced: _Try) -> None:
     if out.status is Status.CONFIRMED:
         out.status = Status.CONSISTENT
     else:
-        out.status, out.reason = Status.INCONCLUSIVE, f"the slice does not show it, but it rests on a guess: {out.reason}"
+        out.status, out.reason = (
+            Status.INCONCLUSIVE,
+            f"the slice does not show it, but it rests on a guess: {out.reason}",
+        )
 
 
 def _outcome(d: Diagnostic, ran: _Try) -> Outcome:

@@ -21,7 +21,7 @@ from typing import Any
 from galint.trace.stage import SLICE
 
 SECONDS = 15.0
-"""For one slice; what it has shown until then counts, if a window was measured."""
+"""Of the processor, for one slice; what it has shown until then counts, if a window was measured."""
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1", ""}
 _FORBIDDEN = {
@@ -68,6 +68,9 @@ def main(argv: list[str]) -> int:
     warnings.simplefilter("ignore")
     import torch
 
+    with contextlib.suppress(Exception):
+        # Optimizers import it at their first use: a slice that is ended in between would leave half of it behind.
+        __import__("torch._dynamo")
     torch.set_num_threads(1)
     wanted = request["device"]
     device = torch.device(wanted if wanted != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
@@ -186,7 +189,10 @@ def _line(problem: BaseException) -> int:
 
 @contextlib.contextmanager
 def _alarm() -> Iterator[None]:
-    """Ends one slice that does not come to its end; the others still run. Without signals the process limit decides."""
+    """Ends one slice that does not come to its end; the others still run.
+
+    One that waits is ended by the limit of the process, as is any where there are no signals.
+    """
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -196,13 +202,13 @@ def _alarm() -> Iterator[None]:
 
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _forget() -> None:

@@ -331,7 +331,9 @@ def builtin(world: World, name: str) -> Callable[..., Any]:
         if isinstance(value, int | float | str | list | tuple | dict) and all(n in plain for n in names):
             return isinstance(value, tuple(plain[n] for n in names))
         shown = getattr(value, "path", type(value).__name__)
-        return Unknown(world, f"isinstance({shown}, {', '.join(names)})", data=isinstance(value, Unknown) and value.data)
+        return Unknown(
+            world, f"isinstance({shown}, {', '.join(names)})", data=isinstance(value, Unknown) and value.data
+        )
 
     table: dict[str, Callable[..., Any]] = {
         "range": numbers,

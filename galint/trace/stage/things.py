@@ -230,7 +230,9 @@ def _fabric(world: World, name: str) -> Any:
     if name in {"setup", "setup_dataloaders", "setup_module", "setup_optimizers"}:
 
         def setup(*things: Any, **_: Any) -> Any:
-            made = [world.wrap(r) if isinstance(r := world.real(t), nn.Module) and world.job["ddp"] else t for t in things]
+            made = [
+                world.wrap(r) if isinstance(r := world.real(t), nn.Module) and world.job["ddp"] else t for t in things
+            ]
             return made[0] if len(made) == 1 else tuple(made)
 
         return Method(setup)
