@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from galint.errors import ConfigError, GalintError
-from galint.trace.model import Record, TraceError, Window
+from galint.trace.model import Record, Status, TraceError, Window
 
 if TYPE_CHECKING:
     from galint.trace.running import Request, Result
@@ -160,7 +160,12 @@ def _joined(result: Result) -> tuple[list[Any], list[Any]]:
     except GalintError as error:
         click.echo(f"galint: the linter's findings are left out: {error}", err=True)
         return result.verdicts, []
-    return join(result.verdicts, found)
+    verdicts, left = join(result.verdicts, found)
+    for verdict in verdicts:
+        needs = (verdict.finding or {}).get("configuration")
+        if verdict.status is Status.REFUTED and needs:
+            verdict.reason += f" in this run; the finding is about runs {needs}"
+    return verdicts, left
 
 
 def _write(result: Result, left: list[Any], output_format: str, verbose: bool, code: int) -> None:

@@ -121,6 +121,11 @@ class _Try:
         """Conditions that nobody decided and on which a backward, a step or a clearing hangs."""
         return list(self.result["guessed"])
 
+    @property
+    def single(self) -> bool:
+        """Whether no window of it accumulates."""
+        return all(w.n <= 1 for w in self.trace.windows if w.measured)
+
     def about(self, d: Diagnostic) -> Verdict | None:
         """The verdict about a finding."""
         joined, _ = join(self.verdicts, [d])
@@ -177,7 +182,7 @@ def _decide(d: Diagnostic, job: Job, tries: dict[str, _Try], trouble: str) -> Ou
     if out.status in {Status.CONFIRMED, Status.CONSISTENT} or replayed is None:
         return out
     refuted = out.status is Status.REFUTED
-    if refuted and sliced.unsure:
+    if refuted and (sliced.unsure or (job.body["n"] > 1 and sliced.single)):
         _unsure(out, sliced)
     other = _replayed(d, replayed, f"the slice says: {out.reason}")
     if other.status is not Status.CONSISTENT:
@@ -217,7 +222,7 @@ def _replayed(d: Diagnostic, replayed: _Try, why: str) -> Outcome:
 
 def _unsure(out: Outcome, sliced: _Try) -> None:
     """A number that hangs on a guess proves nothing, either way."""
-    taken = ", ".join(f"`{u}`" for u in (sliced.guessed or sliced.unsure)[:3])
+    taken = ", ".join(f"`{u}`" for u in (sliced.guessed or sliced.unsure)[:3]) or "that a window has one micro-batch"
     out.notes.append(f"the slice had to guess {taken}")
     if out.status is Status.CONFIRMED:
         out.status = Status.CONSISTENT

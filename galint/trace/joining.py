@@ -58,10 +58,7 @@ def join(verdicts: list[Verdict], diagnostics: Iterable[Diagnostic]) -> tuple[li
             # The number and what the text tells together are the proof: the weights of GA201 and the line of the
             # division after backward; the steps of a scheduler and its horizon.
             status = Status.CONFIRMED
-        reason = verdict.reason
-        if status is Status.REFUTED and diagnostic.configuration:
-            reason += f" in this run; the finding is about runs {diagnostic.configuration}"
-        joined = replace(verdict, rule=diagnostic.code, status=status, finding=finding, reason=reason)
+        joined = replace(verdict, rule=diagnostic.code, status=status, finding=finding)
         if verdict.finding is None and verdict.rule == diagnostic.code:
             answer[best] = joined
         else:

@@ -43,7 +43,8 @@ class Containers(Members):
             return self.attr(holder, index)
         if isinstance(holder, Unknown):
             return self.part(holder, f"[{index!r}]" if isinstance(index, str | int) else "[·]", text, index)
-        return Unknown(self, text)
+        number = self.number(text)
+        return Unknown(self, text) if number is None else number
 
     def set_item(self, holder: Any, index: Any, value: Any) -> None:
         """`holder[index] = value`; learning rates in parameter groups stay."""

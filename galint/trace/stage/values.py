@@ -126,7 +126,9 @@ class Flow:
 
     def fresh(self) -> Flow:
         """This flow; what is kept from before a step is run anew, for torch would refuse its graph."""
-        if self.stamp != self.world.stamp:
+        held = self.tensor if self.tensor is not None else self.prediction
+        deaf = torch.is_grad_enabled() and held is not None and not held.requires_grad  # made where gradients are off
+        if self.stamp != self.world.stamp or deaf:
             if self.module is None:  # the factors that went into it are lost
                 self.assumed = self.assumed | {"a loss from before the step"}
             again = self.world.forward(self.module if self.module is not None else self.world.main())

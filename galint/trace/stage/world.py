@@ -94,6 +94,9 @@ class World(Entering):
 
     def given(self, name: str, value: Any) -> Any:
         """A parameter's default: a setting, unless the abstract run made a choice about it."""
+        if value is None and not self.kind(name):
+            numbers = (self.number(name), self.number(f"self.{name}"), self.settings.get(name))
+            return next((n for n in numbers if n is not None), None)
         plain = isinstance(value, int | float | str) and not isinstance(value, bool)
         return Unknown(self, name, self.kind(name), name) if plain and self.open(name) else self.setting(name, value)
 
