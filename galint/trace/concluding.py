@@ -182,7 +182,12 @@ def _decide(d: Diagnostic, job: Job, tries: dict[str, _Try], trouble: str) -> Ou
     if out.status in {Status.CONFIRMED, Status.CONSISTENT} or replayed is None:
         return out
     refuted = out.status is Status.REFUTED
-    if refuted and (sliced.unsure or (job.body["n"] > 1 and sliced.single)):
+    if refuted and d.code == "GA204":
+        out.status, out.reason = (
+            Status.INCONCLUSIVE,
+            "a term that is made outside the skeleton is not in the slice's loss",
+        )
+    elif refuted and (sliced.unsure or (job.body["n"] > 1 and sliced.single)):
         _unsure(out, sliced)
     other = _replayed(d, replayed, f"the slice says: {out.reason}")
     if other.status is not Status.CONSISTENT:
