@@ -38,6 +38,9 @@ CONSISTENT = {"GA105", "GA107", "GA204", "GA206", "GA402", "GA406"}
 HIDDEN = {"only_the_log_is_divided.py"}
 """The model of the file returns the loss: its forward is outside the skeleton."""
 
+UNSEEN = {"penalty_of_the_weights.py"}
+"""A term of the loss that a slice has no stand-in for."""
+
 REPLAYED = {"zero_before_last_backward.py", "hook_a_parameter.py", "hook_made_by_a_function.py"}
 """Loops whose slice hangs on something that only the data could tell; the abstract run's events were played."""
 
@@ -68,7 +71,7 @@ def test_a_bad_loop_is_confirmed(script: Path, outcomes: dict[tuple[str, int, st
         assert out.how, told
         if _lacks_a_library(out):
             continue
-        if mark.code in NOT_A_GRADIENT:
+        if mark.code in NOT_A_GRADIENT or script.name in UNSEEN:
             assert out.status in {Status.CONFIRMED, Status.CONSISTENT, Status.INCONCLUSIVE}, told
             assert out.reason
             continue
@@ -86,7 +89,7 @@ def test_most_findings_are_shown_by_a_slice_of_the_text(outcomes: dict[tuple[str
     assert len(replayed) <= 4, replayed
     for out in outcomes.values():
         if out.how == "replay":
-            assert any("replayed from the abstract run" in note for note in out.notes)
+            assert any("the linter's own reading" in note for note in out.notes)
 
 
 @dataclass(slots=True)

@@ -350,6 +350,22 @@ def test_clipping_every_micro_batch_is_measured() -> None:
     assert "GA303" in confirmed(t)
 
 
+def test_clips_between_micro_batches_leave_a_missing_division_in_sight() -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch(model, optimizer) as t:
+        for i, (x, y) in enumerate(batches()):
+            F.cross_entropy(model(x), y).backward()
+            norm = float(nn.utils.clip_grad_norm_(model.parameters(), 1e9))
+            nn.utils.clip_grad_norm_(model.parameters(), 0.9 * norm)
+            if (i + 1) % N == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+    # Each clip takes a tenth of what has been summed; the last, before the step, is seen apart.
+    assert t.windows[0].nw == pytest.approx([4 * 0.9**k for k in (3, 2, 1, 0)], rel=1e-2)
+    assert {"GA201", "GA303"} <= confirmed(t)
+
+
 def test_clipping_by_value_is_seen_before_it_happens() -> None:
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -117,6 +117,30 @@ def test_a_sum_without_a_known_scale_is_inconclusive() -> None:
     assert statuses["GA101"] is Status.REFUTED
 
 
+def test_weights_that_clips_have_changed_do_not_refute_a_missing_division() -> None:
+    clips = [
+        {"file": "train.py", "line": 8, "after": k, "how": "norm", "limit": 1.0, "scale": 1.0, "norm": 2.0}
+        for k in (1, 2, 3, 4)
+    ]
+    halved = [window(i, [0.5] * 4, clips=clips) for i in range(2)]
+    assert {v.rule: v.status for v in judge(Trace(windows=halved))}["GA201"] is Status.INCONCLUSIVE
+    right = [window(i, [0.25] * 4, clips=clips[3:]) for i in range(2)]
+    assert {v.rule: v.status for v in judge(Trace(windows=right))}["GA201"] is Status.REFUTED
+
+
+def test_a_replay_that_could_not_be_done_decides_nothing() -> None:
+    trace = Trace(windows=[window(0, [0.25] * 4)], end={"how": "stopped", "replay": {"status": "not replayable"}})
+    assert exit_code(trace, judge(trace)) == 4
+
+
+@pytest.mark.parametrize(
+    "why", ["LBFGS evaluates the loss several times in one step", "the optimizer steps inside backward"]
+)
+def test_an_optimizer_that_runs_backward_itself_has_no_cadence(why: str) -> None:
+    windows = [window(i, [0.25] * 4, w=[], unsupported=why) for i in range(3)]
+    assert {v.rule for v in judge(Trace(windows=windows))} <= {"GA000", "GA105"}
+
+
 def test_reading_a_trace_does_not_import_torch() -> None:
     code = "import sys, galint.trace, galint.trace.judge, galint.trace.model; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -57,6 +57,8 @@ def command(
     No data, environment or code of the project is used: loop headers, counters and guards are rebuilt from the text, models
     and losses are stand-ins, optimizers, GradScaler and DDP are torch's own. It runs in a process of its own, without a
     network, in a temporary folder.
+
+    A loop that cannot be cut out is replayed as the linter read it: such a finding is at most "consistent (replay)".
     """
     if find_spec("torch") is None:
         raise ConfigError("this command needs torch: install `galint[trace]`")

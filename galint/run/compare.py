@@ -70,10 +70,10 @@ class Compare(Attributes):
             if isinstance(value, Lit):
                 return Lit(not truth, value.keys, value.moduli, value.born)
             return FALSE if truth else TRUE
-        path = value.path if isinstance(value, Opaque) else p.text(node)
-        out = Opaque(
-            path[4:] if path.startswith("not ") else f"not {path}", data=self.is_data(value), born=self.born_of(value)
-        )
+        path = p.text(node)
+        if isinstance(value, Opaque):
+            path = value.path[4:] if value.path.startswith("not ") else f"not {value.path}"
+        out = Opaque(path, data=self.is_data(value), born=self.born_of(value))
         out.role = "condition"
         return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from galint.trace.measures import Case, agrees, distance, divided_by, number, other_n, refute, weights
-from galint.trace.model import ENDED, Status
+from galint.trace.model import ENDED, Status, Window
 
 
 def unscale(case: Case) -> None:
@@ -98,7 +98,7 @@ def scaler(case: Case) -> None:
 
 def cadence(case: Case) -> None:
     """GA401, GA402 and GA403: windows that are not N micro-batches long."""
-    usual = [w for w in case.windows if not w.skipped and w.n]
+    usual = [w for w in case.windows if not w.skipped and w.n and not _inside(w)]
     leaked = [w for w in usual if any(m.after_epoch for m in w.micros[1:]) and w.n > 1]
     if leaked:
         window = leaked[0]
@@ -169,6 +169,11 @@ def cadence(case: Case) -> None:
         case.say(
             "GA403", Status.CONFIRMED, window, f"{window.dropped} lost", "0 lost", reason, window.dropped_at, dropped
         )
+
+
+def _inside(window: Window) -> bool:
+    """Whether the optimizer itself runs the backwards, so that their number is no cadence of the loop."""
+    return "LBFGS" in str(window.unsupported) or "inside backward" in str(window.unsupported)
 
 
 def schedulers(case: Case) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from galint.errors import ConfigError, GalintError
-from galint.trace.model import Record, TraceError, Window
+from galint.trace.model import Record, Status, TraceError, Window
 
 if TYPE_CHECKING:
     from galint.trace.running import Request, Result
@@ -160,7 +160,12 @@ def _joined(result: Result) -> tuple[list[Any], list[Any]]:
     except GalintError as error:
         click.echo(f"galint: the linter's findings are left out: {error}", err=True)
         return result.verdicts, []
-    return join(result.verdicts, found)
+    verdicts, left = join(result.verdicts, found)
+    for verdict in verdicts:
+        needs = (verdict.finding or {}).get("configuration")
+        if verdict.status is Status.REFUTED and needs:
+            verdict.reason += f" in this run; the finding is about runs {needs}"
+    return verdicts, left
 
 
 def _write(result: Result, left: list[Any], output_format: str, verbose: bool, code: int) -> None:
@@ -202,13 +207,17 @@ def _progress() -> Callable[[Record], None]:
     from galint.trace.report import window_cells
 
     console = Console(stderr=True, highlight=False)
+    ranks = int(os.environ.get("WORLD_SIZE", "1")) > 1
 
     def show(record: Record) -> None:
         if isinstance(record, Window):
             cells = window_cells(record)
             index, optimizer, where, _, weights, *_ = (text for text, _ in cells)
             ratio, error = cells[6][0], cells[8][0]
-            line = f"window {index}  {optimizer}  {where}  N·w {weights}  ratio {ratio}  error {error}"
+            numbers = f"N·w {weights}  ratio {ratio}  error {error}"
+            if not record.w:
+                numbers = "measured when the ranks are merged" if ranks and not record.unsupported else weights
+            line = f"window {index}  {optimizer}  {where}  {numbers}"
             console.print(line, style=cells[4][1] or None, markup=False, soft_wrap=True)
 
     return show

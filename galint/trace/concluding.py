@@ -76,6 +76,7 @@ class _Try:
 
     def __init__(self, job: Job, how: str, where: Where) -> None:
         self.how = how
+        self.where = where
         self.result = result = job.results[how]
         self.ranks = job.ranks.get(how, {})
         self.trace = Trace()
@@ -114,6 +115,16 @@ class _Try:
     def unsure(self) -> list[str]:
         """What the slice had to take for granted."""
         return [*self.result["assumed"], *self.result["undecided"]]
+
+    @property
+    def guessed(self) -> list[str]:
+        """Conditions that nobody decided and on which a backward, a step or a clearing hangs."""
+        return list(self.result["guessed"])
+
+    @property
+    def single(self) -> bool:
+        """Whether no window of it accumulates."""
+        return all(w.n <= 1 for w in self.trace.windows if w.measured)
 
     def about(self, d: Diagnostic) -> Verdict | None:
         """The verdict about a finding."""
@@ -163,23 +174,68 @@ def _decide(d: Diagnostic, job: Job, tries: dict[str, _Try], trouble: str) -> Ou
         )
         return Outcome(d, Status.INCONCLUSIVE, f"the loop could not be run: {why}", failed=True)
     if sliced is None and replayed is not None:
-        out = _outcome(d, replayed)
-        why = (tries["slice"].result["failed"] or tries["slice"].result["error"]) if "slice" in tries else job.no_slice
-        out.notes.append("replayed from the abstract run" + (f": {why}" if why else ""))
-        return out
+        return _replayed(d, replayed, _why(job, tries.get("slice")))
     assert sliced is not None
     out = _outcome(d, sliced)
+    if out.status in {Status.CONFIRMED, Status.REFUTED} and sliced.guessed:
+        _unsure(out, sliced)
     if out.status in {Status.CONFIRMED, Status.CONSISTENT} or replayed is None:
         return out
-    other = _outcome(d, replayed)
-    if other.status not in {Status.CONFIRMED, Status.CONSISTENT}:
+    refuted = out.status is Status.REFUTED
+    if refuted and d.code == "GA204":
+        out.status, out.reason = (
+            Status.INCONCLUSIVE,
+            "a term that is made outside the skeleton is not in the slice's loss",
+        )
+    elif refuted and (sliced.unsure or (job.body["n"] > 1 and sliced.single)):
+        _unsure(out, sliced)
+    other = _replayed(d, replayed, f"the slice says: {out.reason}")
+    if other.status is not Status.CONSISTENT:
         return out
-    if sliced.unsure or out.status is Status.INCONCLUSIVE:
-        known = ", ".join(f"`{u}`" for u in sliced.unsure[:3])
-        other.notes.append("replayed from the abstract run" + (f": the slice does not know {known}" if known else ""))
+    if out.status is Status.INCONCLUSIVE and not refuted and not sliced.guessed:
         return other
-    out.notes.append(f"the abstract run's own events show it ({other.measured}): the slice takes another path")
+    out.notes.append(f"the linter's own reading of the loop, replayed in torch, shows it: {other.measured}")
     return out
+
+
+def _why(job: Job, sliced: _Try | None) -> str:
+    """Why no slice of the text speaks."""
+    if sliced is None:
+        return job.no_slice
+    broke = str(sliced.result["failed"] or sliced.result["error"]).split(". ")[0].rstrip(".: ")
+    line = f" at line {sliced.where(sliced.result['line'])[1]}" if broke and sliced.result["line"] else ""
+    return broke + line or ("no backward ran" if not sliced.result["backwards"] else "no step was measured")
+
+
+def _replayed(d: Diagnostic, replayed: _Try, why: str) -> Outcome:
+    """What the abstract run's events say when torch plays them.
+
+    They are the linter's own reading of the text: torch can show that this reading has the effect that the finding
+    tells, but not that the reading is right. So a replay is never more than consistent, and it refutes nothing.
+    """
+    out = _outcome(d, replayed)
+    if out.status is Status.CONFIRMED:
+        out.status = Status.CONSISTENT
+    elif out.status is Status.REFUTED:
+        out.status = Status.INCONCLUSIVE
+    reading = (
+        "a replay of the linter's own reading of the loop, not of its text, so it proves no more than the arithmetic"
+    )
+    out.notes.append(f"{reading}: {why}" if why else reading)
+    return out
+
+
+def _unsure(out: Outcome, sliced: _Try) -> None:
+    """A number that hangs on a guess proves nothing, either way."""
+    taken = ", ".join(f"`{u}`" for u in (sliced.guessed or sliced.unsure)[:3]) or "that a window has one micro-batch"
+    out.notes.append(f"the slice had to guess {taken}")
+    if out.status is Status.CONFIRMED:
+        out.status = Status.CONSISTENT
+    else:
+        out.status, out.reason = (
+            Status.INCONCLUSIVE,
+            f"the slice does not show it, but it rests on a guess: {out.reason}",
+        )
 
 
 def _outcome(d: Diagnostic, ran: _Try) -> Outcome:
@@ -218,8 +274,8 @@ def _cap(out: Outcome, ran: _Try) -> None:
     """Scaling is confirmed only where the loss is made in plain sight."""
     assumed = ", ".join(f"`{a}`" for a in ran.result["assumed"][:3])
     if ran.how == "replay":
-        why = "the factor in the loss is the linter's own reading"
-    elif assumed:
+        return  # a replay is capped as a whole
+    if assumed:
         why = f"the slice took {assumed} as 1"
     elif ran.result["hidden"]:
         why = "the loss is made outside the skeleton, so a division may hide there"

@@ -12,13 +12,16 @@ import marshal
 import os
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from galint.trace.stage import SLICE
+
 SECONDS = 15.0
-"""For one slice; what it has shown until then counts, if a window was measured."""
+"""Of the processor, for one slice; what it has shown until then counts, if a window was measured."""
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1", ""}
 _FORBIDDEN = {
@@ -65,6 +68,9 @@ def main(argv: list[str]) -> int:
     warnings.simplefilter("ignore")
     import torch
 
+    with contextlib.suppress(Exception):
+        # Optimizers import it at their first use: a slice that is ended in between would leave half of it behind.
+        __import__("torch._dynamo")
     torch.set_num_threads(1)
     wanted = request["device"]
     device = torch.device(wanted if wanted != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
@@ -122,7 +128,7 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
     hooks.install()
     if replayer is not None:
         replayer.install(patches, recorder)
-    error, failed, stopped = "", "", False
+    error, failed, stopped, line = "", "", False, 0
     stage: Any = None
     try:
         code = marshal.loads(base64.b64decode(job[how]))
@@ -137,19 +143,20 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
         leftovers.finish(recorder)
     except StopTracing:
         stopped = True
-    except StopStage:
+    except (StopStage, StopIteration):  # a loader that is drawn by hand and runs out ends the loop
         if not recorder.stopped:
             leftovers.finish(recorder)
     except TooLong:
         failed = "" if any(w.measured for w in trace.windows) else f"it takes more than {SECONDS:g} seconds"
     except NoStage as problem:
-        failed = str(problem)
+        failed, line = str(problem), _line(problem)
     except (RuntimeError, AssertionError, ValueError) as problem:
+        line = _line(problem)
         error = f"{type(problem).__name__}: {str(problem).strip().splitlines()[0] if str(problem).strip() else ''}"
     except RecursionError:
         failed = "the slice nests too deeply"
     except Exception as problem:
-        failed = f"{type(problem).__name__}: {problem}"
+        failed, line = f"{type(problem).__name__}: {problem}", _line(problem)
     finally:
         patches.undo()
         hooks.remove()
@@ -160,21 +167,32 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
         "backwards": sum(e.kind == "backward" for e in trace.events),
         "error": error,
         "failed": failed or (recorder.internal or ""),
+        "line": line,
         "stopped": stopped,
         "device": str(device),
         "torch": torch.__version__,
         "assumed": sorted(getattr(stage, "assumed", ())),
         "hidden": bool(getattr(stage, "hidden", False)),
         "undecided": sorted(getattr(stage, "undecided", {})),
+        "guessed": sorted(getattr(stage, "guessed", {})),
     }
     if world > 1:
         out["gap"] = _gap(recorder)
     return out
 
 
+def _line(problem: BaseException) -> int:
+    """The slice's row that an error came from; 0 when it came from none."""
+    rows = [f.lineno or 0 for f in traceback.extract_tb(problem.__traceback__) if f.filename == SLICE]
+    return rows[-1] if rows else 0
+
+
 @contextlib.contextmanager
 def _alarm() -> Iterator[None]:
-    """Ends one slice that does not come to its end; the others still run. Without signals the process limit decides."""
+    """Ends one slice that does not come to its end; the others still run.
+
+    One that waits is ended by the limit of the process, as is any where there are no signals.
+    """
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -184,13 +202,13 @@ def _alarm() -> Iterator[None]:
 
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _forget() -> None:

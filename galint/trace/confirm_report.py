@@ -32,12 +32,13 @@ def text(outcomes: Sequence[Outcome], console: Console) -> None:
     for out in outcomes:
         d = out.finding
         note = " (note)" if informs(d.code) else ""
+        by = " (replay)" if out.how == "replay" else ""
         console.print(
             Text.assemble(
                 f"{place(d)}: ",
                 (f"{d.code} {d.name}", "bold"),
                 " ",
-                (f"{out.status}{note}", _COLORS[out.status]),
+                (f"{out.status}{by}{note}", _COLORS[out.status]),
                 f": {out.reason}",
             ),
             soft_wrap=True,

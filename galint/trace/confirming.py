@@ -27,12 +27,10 @@ from galint.run.facts import RunResult
 from galint.run.names import MICRO_SIZE, ONE_WINDOW
 from galint.run.static import BACKWARD, STEP, Static, path_terminal, terminal
 from galint.trace.model import TraceError
+from galint.trace.stage import SLICE
 from galint.trace.stage.expressions import NoSlice
 from galint.trace.stage.replaying import operations, program
 from galint.trace.stage.slicing import cut
-
-SLICE = "galint_slice.py"
-"""The file name that a slice's code carries; its lines are the user's (those of followed files shifted)."""
 
 MOST_WINDOWS = 7
 _NOT_CODE = re.compile(r"[^\w.\[\]'\"()]")
@@ -141,6 +139,7 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
         "forced": forced,
         "rare": scenario.rare,
         "rare_at": scenario.rare_at,
+        "rare_places": [[c.span.row, c.span.column] for c in run.choices.values() if c.key == scenario.rare],
         "usual": next((c.taken for k, c in entry_runs.base.choices.items() if k == scenario.rare), None),
         "places": [[c.span.row, c.span.column, c.taken] for c in run.choices.values()],
         "lengths": _lengths(run),

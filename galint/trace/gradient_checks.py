@@ -108,6 +108,9 @@ def scaling(case: Case) -> None:
                 place,
                 over,
             )
+    elif clipped := [w for w in told if _clipped_inside(w) and max(w.nw) > 1 + WEIGHT]:
+        reason = "clipping between the micro-batches has changed their weights, which tell no factor any more"
+        case.say("GA201", Status.INCONCLUSIVE, clipped[0], weights(clipped[0]), "N·w = 1", reason, windows=clipped)
     elif told:
         refute(case, "GA201", "no micro-batch weighs more than 1/N", told)
         refute(case, "GA203", "the division reaches the gradient", told)
@@ -122,6 +125,10 @@ def scaling(case: Case) -> None:
         case.say("GA202", status, window, weights(window), f"N·w = 1; {distance(window)}", reason, place, under)
     elif told:
         refute(case, "GA202", "no micro-batch weighs less than 1/N", told)
+
+
+def _clipped_inside(window: Window) -> bool:
+    return any(c["after"] < len(window.micros) for c in window.clips)
 
 
 def _cleared_pattern(window: Window) -> bool:

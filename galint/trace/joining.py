@@ -50,6 +50,7 @@ def join(verdicts: list[Verdict], diagnostics: Iterable[Diagnostic]) -> tuple[li
             "column": diagnostic.span.column + 1,
             "applied": diagnostic.applied,
             "expected": diagnostic.expected,
+            "configuration": diagnostic.configuration,
         }
         status = verdict.status
         proven = _confirmed(answer, family(verdict.rule)) or verdict.rule == "GA404"

@@ -85,4 +85,6 @@ def exit_code(trace: Trace, verdicts: Iterable[Verdict]) -> int:
         return 3
     if not any(w.measured for w in trace.windows):
         return 4
+    if (trace.end.get("replay") or {}).get("status") in ("not replayable", "failed"):
+        return 4  # what `galint replay` was asked for
     return 4 if any(v.status is Status.INCONCLUSIVE and v.rule in ("GA000", "GA105") for v in found) else 0

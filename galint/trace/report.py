@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from typing import Any
 
 from rich.console import Console
@@ -95,8 +96,12 @@ def text(
     for status in (Status.CONFIRMED, Status.CONSISTENT, Status.INCONCLUSIVE, Status.REFUTED):
         chosen = [v for v in verdicts if v.status is status]
         shown = chosen if status is not Status.REFUTED or verbose else [v for v in chosen if v.finding]
+        alike = Counter((v.rule, v.filename, v.line, v.reason, v.measured, str(v.finding)) for v in shown)
         for verdict in shown:
-            _print(verdict, console)
+            times = alike.pop((verdict.rule, verdict.filename, verdict.line, verdict.reason, verdict.measured,
+                               str(verdict.finding)), 0)  # fmt: skip
+            if times:
+                _print(verdict, console, times)
         hidden = [v for v in chosen if v not in shown]
         if hidden:
             codes = ", ".join(dict.fromkeys(v.rule for v in hidden))
@@ -130,7 +135,7 @@ def _severities(trace: Trace) -> list[str]:
     return [f"the update of window {bad[0].index} moved the parameters by {moved / (bad[0].parameter_norm or 1.0):.2%}"]
 
 
-def _print(verdict: Verdict, console: Console) -> None:
+def _print(verdict: Verdict, console: Console, optimizers: int) -> None:
     note = " (note)" if informs(verdict.rule) else ""
     name = _NAMES.get(verdict.rule, "" if verdict.rule != "GA000" else "trace")
     head = Text.assemble(
@@ -138,12 +143,14 @@ def _print(verdict: Verdict, console: Console) -> None:
         (f"{verdict.rule} {name}".strip() if verdict.rule != "GA000" else "trace", "bold"),
         " ",
         (f"{verdict.status}{note}", _COLORS[verdict.status]),
-        f": {verdict.reason}",
+        f": {verdict.reason}" + (f" ({optimizers} optimizers)" if optimizers > 1 else ""),
     )
     console.print(head, soft_wrap=True)
     indent = "    "
     if verdict.finding:
-        console.print(f"{indent}finding:   {verdict.finding['message']}", soft_wrap=True, markup=False, highlight=False)
+        needs = verdict.finding.get("configuration")
+        message = f"{verdict.finding['message']} ({needs})" if needs else verdict.finding["message"]
+        console.print(f"{indent}finding:   {message}", soft_wrap=True, markup=False, highlight=False)
     if verdict.measured:
         console.print(f"{indent}measured:  {verdict.measured}", soft_wrap=True, markup=False, highlight=False)
     if verdict.reference:

@@ -1,6 +1,6 @@
 """Fixed samples of one optimizer's gradients: each micro-batch's own, and what a step applies.
 
-At most 65,536 elements in at most 128 parameters, read as strided views. A leaf hook adds each
+At most 65,536 elements in at most 128 parameters, read as strided views of short blocks. A leaf hook adds each
 backward's own gradient to the row of that micro-batch before autograd accumulates it, so rows are
 independent of what happens to `.grad`. Samples stay on the parameter's device.
 """
@@ -16,6 +16,8 @@ import torch
 ELEMENTS = 65_536
 LEAST = 8_192
 TENSORS = 128
+BLOCK = 16
+"""Elements read side by side, a cache line of float32: single elements would cost a line of memory each."""
 
 
 def trainable(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
@@ -42,8 +44,8 @@ class Sampler:
         every = max(1, -(-len(parameters) // TENSORS))
         chosen = parameters[::every]
         covered = sum(p.numel() for p in chosen)
-        # A thirtieth of a small model determines the weights as well, and costs less beside its short steps.
-        wanted = min(ELEMENTS, max(LEAST, covered // 32))
+        # A part of a small model determines the weights as well, and costs less beside its short steps.
+        wanted = min(ELEMENTS, max(LEAST, covered // 64))
         stride = max(1, -(-covered // wanted))
         self.total = total
         self.device = chosen[0].device if chosen else torch.device("cpu")
@@ -56,7 +58,14 @@ class Sampler:
             count = min(max(1, p.numel() // stride), room, p.numel(), ELEMENTS - start)
             if count <= 0:
                 continue
-            self.slots.append((p, start, count, max(1, p.numel() // count)))
+            blocks = count // BLOCK
+            step = p.numel() // blocks if blocks else 0
+            if step > BLOCK:
+                # An odd distance walks through the columns of a matrix whose rows are a power of two long.
+                count, step = blocks * BLOCK, step - 1 + step % 2
+            else:
+                step = BLOCK
+            self.slots.append((p, start, count, step))
             start += count
             room -= count
         self.size = start
@@ -87,7 +96,8 @@ class Sampler:
         row = self.row
         if row is None:
             row = self.row = torch.zeros(self.size, dtype=self.dtype, device=self.device)
-        row[start : start + count].add_(_view(grad, count, step))
+        part = row[start : start + count]
+        (part.view(-1, BLOCK) if step > BLOCK else part).add_(_view(grad, count, step))
 
     def snapshot(self) -> torch.Tensor:
         """The sample of what the parameters' `.grad` hold now (zero where there is none)."""
@@ -102,7 +112,8 @@ class Sampler:
         with torch.no_grad():
             for tensor, (_, start, count, step) in zip(tensors, self.slots, strict=True):
                 if tensor is not None and tensor.layout == torch.strided:
-                    row[start : start + count].copy_(_view(tensor.detach(), count, step))
+                    part = row[start : start + count]
+                    (part.view(-1, BLOCK) if step > BLOCK else part).copy_(_view(tensor.detach(), count, step))
         return row
 
     def remove(self) -> None:
@@ -113,8 +124,9 @@ class Sampler:
 
 
 def _view(tensor: torch.Tensor, count: int, step: int) -> torch.Tensor:
+    """The first `count` elements, or blocks that start `step` elements apart."""
     flat = tensor.view(-1) if tensor.is_contiguous() else tensor.reshape(-1)
-    return flat[: count * step : step] if step > 1 else flat[:count]
+    return flat.as_strided((count // BLOCK, BLOCK), (step, 1)) if step > BLOCK else flat[:count]
 
 
 def _hook(owner: weakref.ref[Sampler], start: int, count: int, step: int) -> Callable[[torch.Tensor], None]:

@@ -99,6 +99,7 @@ def _bars(fig: Any, rows: int, row: int, curves: list[Curve]) -> None:
     for axes in (time, memory):
         axes.set_xticks(places, labels, rotation=45, ha="right", fontsize=8)
         axes.grid(True, axis="y", alpha=0.25)
+        axes.set_axisbelow(True)
 
 
 def html(curves: list[Curve], title: str, head: Sequence[str], rows: list[tuple[str, ...]], note: str) -> str:

@@ -12,6 +12,16 @@ from galint.trace.stage import actors
 from galint.trace.stage.values import External, Flow, NoStage, StopStage, Unknown
 
 
+def composed(path: str) -> bool:
+    """Whether a spelling is an operation: a blank outside all brackets."""
+    depth = 0
+    for char in path:
+        depth += (char in "([{") - (char in ")]}")
+        if char == " " and not depth:
+            return True
+    return False
+
+
 class Cast:
     """The part of the stage that knows names and actors. `assumed` collects what was taken for granted before a backward."""
 
@@ -37,6 +47,11 @@ class Cast:
         self.turn = 0
         """Optimizer steps taken so far."""
 
+    @property
+    def stamp(self) -> int:
+        """The state of all parameters: it changes when any of them is written to."""
+        return sum(q._version for m in self.modules.values() for q in m.parameters())
+
     # --- naming --------------------------------------------------------------------------------
 
     def kind(self, name: str) -> str:
@@ -49,7 +64,7 @@ class Cast:
             if path in table:
                 return table[path]
         last = path.rsplit(".", 1)[-1]
-        return self.job["terminals"].get(last) if last.isidentifier() else None
+        return self.job["terminals"].get(last) if last.isidentifier() and not composed(path) else None
 
     def free(self, name: str, hint: str) -> Any:
         """A name that nothing in the slice has bound."""
@@ -78,7 +93,7 @@ class Cast:
         name = index if isinstance(index, str) else key
         kind = "" if holder.data or not isinstance(name, str) else self.kind(name)
         made = Unknown(self, path, kind, str(name), data=holder.data)
-        made.modules, made.origin = holder.modules, holder.origin
+        made.modules, made.origin, made.fact = holder.modules, holder.origin, holder.fact
         holder.attrs[key] = made
         return made
 
@@ -113,7 +128,11 @@ class Cast:
                 made = actors.scheduler(self.main_optimizer())
             case "accelerator":
                 made = self.accelerator(self.job["window"])
-            case "fabric" | "engine":
+            case "fabric":
+                from galint.trace.stage.things import Fabric
+
+                made = Fabric()
+            case "engine":
                 raise NoStage(f"`{name}` is a {value.kind}")
         if made is not None:
             self.cast[key] = made
@@ -190,10 +209,10 @@ class Cast:
         y = torch.randn(actors.BATCH, actors.CLASSES, generator=self.generator).to(self.device)
         prediction = module(x)
         for flow in flows or []:
-            if flow.prediction is not None:
+            if flow.prediction is not None and flow.stamp == self.stamp:  # a state carried over a step is detached
                 prediction = prediction + flow.prediction
         made = Flow(self, prediction, y)
-        made.module, made.turn = module, self.turn
+        made.module = module
         return made
 
     def loss_of(self, value: Any) -> Flow:
@@ -203,7 +222,11 @@ class Cast:
         if isinstance(value, Unknown) and isinstance(value.actor, Flow):
             return value.actor
         modules = value.modules if isinstance(value, Unknown) else []
-        made = self.forward(modules[0] if modules else self.main())
+        if isinstance(value, Unknown) and value.scaling is not None:
+            base, op, number, reverse = value.scaling
+            made: Flow = self.loss_of(base).operate(op, number, value.path, reverse)
+        else:
+            made = self.forward(modules[0] if modules else self.main())
         if isinstance(value, Unknown):
             value.actor = made
         return made

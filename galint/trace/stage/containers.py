@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import torch
+
 from galint.trace.stage.members import Members
 from galint.trace.stage.values import Flow, Instance, Unknown
 
@@ -41,7 +43,8 @@ class Containers(Members):
             return self.attr(holder, index)
         if isinstance(holder, Unknown):
             return self.part(holder, f"[{index!r}]" if isinstance(index, str | int) else "[·]", text, index)
-        return Unknown(self, text)
+        number = self.number(text)
+        return Unknown(self, text) if number is None else number
 
     def set_item(self, holder: Any, index: Any, value: Any) -> None:
         """`holder[index] = value`; learning rates in parameter groups stay."""
@@ -100,5 +103,5 @@ class Containers(Members):
                 if isinstance(part, Unknown):
                     part.modules = part.modules or value.modules
         else:
-            parts = [Unknown(self, f"#{k}", data=True) for k in range(count)]
+            parts = [Unknown(self, f"#{k}", data=isinstance(value, torch.Tensor)) for k in range(count)]
         return tuple(self.unpack(v, s) for v, s in zip(parts, shape, strict=True))

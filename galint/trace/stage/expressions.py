@@ -110,10 +110,16 @@ def _expr(node: p.Expr) -> ast.expr:
     raise NoSlice(f"`{p.text(node)}` at line {node.span.row}")
 
 
-def test(node: p.Expr, span: Span | None = None, default: bool | None = None) -> ast.expr:
-    """An expression whose truth decides something: what the stage cannot know, the abstract run has decided."""
+def test(node: p.Expr, span: Span | None = None, default: bool | None = None, weighs: bool = False) -> ast.expr:
+    """An expression whose truth decides something: what the stage cannot know, the abstract run has decided.
+
+    `weighs` says that gradients hang on it.
+    """
+    if isinstance(node, p.Unary) and node.op == "not":
+        inner = test(node.operand, span or node.span, None if default is None else not default, weighs)
+        return ast.UnaryOp(ast.Not(), inner)
     where = place(span or node.span)
-    return staged("truth", expr(node), const(p.text(node)), where, const(default))
+    return staged("truth", expr(node), const(p.text(node)), where, const(default), const(weighs))
 
 
 def _call(node: p.Call) -> ast.expr:
@@ -197,4 +203,4 @@ def _default(param: p.Param) -> ast.expr:
     hint = p.text(param.annotation)
     if param.default is None:
         return staged("free", const(param.name), const(hint))
-    return staged("setting", const(param.name), expr(param.default))
+    return staged("given", const(param.name), expr(param.default))

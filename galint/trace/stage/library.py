@@ -13,7 +13,8 @@ from torch import nn
 
 from galint.trace.losses import FUNCTIONS
 from galint.trace.stage import actors
-from galint.trace.stage.values import Class, External, Flow, Instance, Method, NoStage, Unknown
+from galint.trace.stage.things import Fabric
+from galint.trace.stage.values import FINITE, Class, External, Flow, Instance, Method, NoStage, Unknown
 
 if TYPE_CHECKING:
     from galint.trace.stage.world import World
@@ -48,11 +49,9 @@ def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs
         if isinstance(enabled, Unknown):
             enabled = world.decide(enabled, enabled.path, None, True)
         return actors.scaler(world.device, bool(enabled))
-    if root in {"deepspeed", "lightning", "pytorch_lightning", "lightning_fabric"} and last in {
-        "initialize",
-        "Fabric",
-        "Trainer",
-    }:
+    if last == "Fabric":
+        return Fabric()
+    if root in {"deepspeed", "lightning", "pytorch_lightning"} and last in {"initialize", "Trainer"}:
         raise NoStage(f"`{dotted}` has no tiny stand-in")
     if actors.is_scheduler(dotted):
         owner = next((a for a in (*args, *kwargs.values()) if isinstance(a, torch.optim.Optimizer)), None)
@@ -65,7 +64,7 @@ def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs
     if last in _STAYS and args:
         return args[0]
     if last in _BARS:
-        return args[0] if args else Unknown(world, text)
+        return args[0] if args else kwargs.get("iterable", Unknown(world, text))
     if last in _CREATES and args and isinstance(args[0], int | float) and root == "torch":
         return float(args[0]) if last in {"tensor", "as_tensor"} else 0.0
     if last in _CREATES and args and isinstance(args[0], list) and len(args[0]) == 1:
@@ -92,7 +91,7 @@ def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs
         if dotted.startswith("torch.nn.") and last.endswith("Loss"):
             made.kind = "criterion"
         if last == "DataLoader":
-            made.kind, made.data = "loader", False
+            made.kind, made.data, made.source = "loader", False, None
     return made
 
 
@@ -167,6 +166,12 @@ def _shard(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any
     return args[0] if args else None
 
 
+def _finite(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    answer = Unknown(world, text, data=True)
+    answer.fact = next((v for k, v in FINITE.items() if f"{k}(" in text), None)
+    return answer
+
+
 def _range(world: World, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return builtin(world, "range")(*args)
 
@@ -188,6 +193,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "partial": _partial,
     "fully_shard": _shard,
     "trange": _range,
+    **dict.fromkeys(FINITE, _finite),
     "cycle": lambda w, t, a, k: itertools.cycle(builtin(w, "iter")(a[0])),
     "chain": lambda w, t, a, k: itertools.chain(*[builtin(w, "iter")(v) for v in a]),
     "islice": lambda w, t, a, k: itertools.islice(
@@ -238,8 +244,10 @@ class Parser:
         number = next((t[k] for t in (self.world.values, self.world.known) for k in (path, name) if k in t), None)
         if number is not None:
             self.found.attrs[name] = number
-        elif isinstance(default, int | float | str) and not isinstance(default, bool):
+        elif isinstance(default, int | float | str) and not isinstance(default, bool) and not self.world.open(path):
             self.found.attrs[name] = self.world.setting(name, default)
+        elif name in self.world.settings and default is not None and not isinstance(default, bool):
+            self.found.attrs[name] = self.world.settings[name]
         else:
             self.found.attrs[name] = Unknown(self.world, path)
 
@@ -255,7 +263,7 @@ _PURE: dict[str, Callable[..., Any]] = {
 
 def builtin(world: World, name: str) -> Callable[..., Any]:
     """Python's own function by that name, over the stage's values."""
-    iterable = _iterable(world)
+    elements = _iterable(world)
 
     def pure(*args: Any, **kwargs: Any) -> Any:
         if name in {"int", "float", "bool", "round", "abs"} and args and isinstance(args[0], Unknown | Flow):
@@ -269,7 +277,7 @@ def builtin(world: World, name: str) -> Callable[..., Any]:
                 else numbers[0]
             )
         if name in {"list", "tuple", "sum", "sorted", "reversed", "any", "all", "max", "min", "set"} and args:
-            args = (iterable(args[0]), *args[1:]) if len(args) == 1 or name in {"sum", "sorted"} else args
+            args = (elements(args[0]), *args[1:]) if len(args) == 1 or name in {"sum", "sorted"} else args
         kwargs.pop("key", None)
         try:
             return _PURE[name](*args, **kwargs)
@@ -315,20 +323,40 @@ def builtin(world: World, name: str) -> Callable[..., Any]:
             return world.setting(key, default[0])
         return value
 
+    def is_a(value: Any, kinds: Any) -> Any:
+        names = [_type_name(k) for k in (kinds if isinstance(kinds, tuple) else (kinds,))]
+        if isinstance(value, Flow) and all(names):
+            return any(n.endswith("Tensor") for n in names)
+        plain = {"int": int, "float": float, "str": str, "list": list, "tuple": tuple, "dict": dict, "bool": bool}
+        if isinstance(value, int | float | str | list | tuple | dict) and all(n in plain for n in names):
+            return isinstance(value, tuple(plain[n] for n in names))
+        shown = getattr(value, "path", type(value).__name__)
+        return Unknown(
+            world, f"isinstance({shown}, {', '.join(names)})", data=isinstance(value, Unknown) and value.data
+        )
+
     table: dict[str, Callable[..., Any]] = {
         "range": numbers,
+        "isinstance": is_a,
         "len": length,
-        "enumerate": lambda v, start=0: enumerate(iterable(v), start if isinstance(start, int) else 0),
-        "zip": lambda *vs, **_: zip(*[iterable(v) for v in vs], strict=False),
-        "iter": lambda v, *_: iter(iterable(v)),
+        "enumerate": lambda iterable=(), start=0: enumerate(elements(iterable), start if isinstance(start, int) else 0),
+        "zip": lambda *vs, **_: zip(*[elements(v) for v in vs], strict=False),
+        "iter": lambda v, *_: iter(elements(v)),
         "next": following,
-        "map": lambda f, *vs: (world.call(f, "map", *v) for v in zip(*[iterable(v) for v in vs], strict=False)),
-        "filter": lambda f, v: (e for e in iterable(v) if bool(world.call(f, "filter", e))),
+        "map": lambda f, *vs: (world.call(f, "map", *v) for v in zip(*[elements(v) for v in vs], strict=False)),
+        "filter": lambda f, v: (e for e in elements(v) if bool(world.call(f, "filter", e))),
         "getattr": named,
         "setattr": lambda holder, key, value: world.set_attr(holder, key, value) if isinstance(key, str) else None,
         "print": lambda *_, **__: None,
     }
     return table.get(name, pure)
+
+
+def _type_name(kind: Any) -> str:
+    """The last name of a type, as far as it is known."""
+    if isinstance(kind, Method | Class):
+        return kind.name
+    return kind.name.rsplit(".", 1)[-1] if isinstance(kind, External) else ""
 
 
 def _iterable(world: World) -> Callable[[Any], Any]:
@@ -347,7 +375,7 @@ def _iterable(world: World) -> Callable[[Any], Any]:
 
 
 BUILTINS = frozenset(_PURE) | {
-    "range", "len", "enumerate", "zip", "iter", "next", "map", "filter", "getattr", "setattr", "print",
+    "range", "len", "isinstance", "enumerate", "zip", "iter", "next", "map", "filter", "getattr", "setattr", "print",
 }  # fmt: skip
 
 
@@ -356,7 +384,7 @@ def names(world: World, wanted: set[str]) -> dict[str, Any]:
     out: dict[str, Any] = {"__builtins__": {}, "__name__": "__main__"}
     for name in wanted:
         if name in BUILTINS:
-            out[name] = Method(builtin(world, name))
+            out[name] = Method(builtin(world, name), name)
         elif name == "torch" or name in {"nn", "F", "math", "itertools", "functools", "contextlib"}:
             out[name] = External({"nn": "torch.nn", "F": "torch.nn.functional"}.get(name, name))
         elif name not in out:

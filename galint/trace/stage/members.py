@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from galint.trace.stage.cast import Cast
-from galint.trace.stage.values import Class, External, Flow, Instance, Method, NoStage, Unknown
+from galint.trace.stage.values import FINITE, Class, External, Flow, Instance, Method, NoStage, Unknown
 
 if TYPE_CHECKING:
     from galint.trace.stage.world import World
@@ -21,6 +21,10 @@ MOST_DEPTH = 60
 _GRADIENT = frozenset(["zero_", "mul_", "div_", "detach_", "detach", "norm", "clone", "copy_", "data", "add_", "item"])
 _SOURCES = (range, enumerate, zip, torch.utils.data.DataLoader)
 _HELPER = re.compile(r"scaler|loss_scal|grad_scal", re.I)
+LAUNCHERS = frozenset(
+    ["spawn", "start_processes", "launch", "notebook_launcher", "debug_launcher", "Process", "Fire", "run"]
+)
+"""Functions that call the function they are given, with `args` (spawn with the rank before them)."""
 _LIST = frozenset(["append", "extend", "pop", "clear", "index", "copy", "insert", "remove", "count", "reverse", "sort"])
 _DICT = frozenset(["get", "items", "keys", "values", "update", "pop", "setdefault", "copy", "clear"])
 
@@ -50,7 +54,7 @@ class Members(Cast):
             return found
         if isinstance(holder, Unknown):
             if name == "backward" and not holder.kind:
-                return Method(lambda gradient=None, **_: self.backward(holder, gradient))
+                return Method(functools.partial(self._backward_of, holder))
             if name == "get":
                 return Method(functools.partial(self._got, holder))
             return self.part(holder, name, f"{holder.path}.{name}")
@@ -67,6 +71,14 @@ class Members(Cast):
         }:
             return Method(lambda *_, **__: holder)
         return Unknown(self, f"{name}")
+
+    def _backward_of(self, holder: Unknown, *args: Any, **kwargs: Any) -> None:
+        """`loss.backward()`, or `engine.backward(loss, optimizer)` of a library that is not known."""
+        loss = next((v for v in (*args[:1], kwargs.get("loss")) if isinstance(v, Flow)), None)
+        if loss is None:
+            self.backward(holder, args[0] if args else kwargs.get("gradient"))
+        else:
+            self.backward(loss)
 
     def _got(self, holder: Unknown, key: Any = None, *default: Any) -> Any:
         """`settings.get("name", default)` of an unknown mapping."""
@@ -153,6 +165,10 @@ class Members(Cast):
             "dim",
         }:
             return Unknown(self, f"loss.{name}", data=True)
+        if name in FINITE:
+            answer = Unknown(self, f"loss.{name}()", data=True)
+            answer.fact = FINITE[name]
+            return Method(lambda *_: answer)
         if name in {"div", "div_", "mul", "mul_", "add", "add_", "sub"}:
             op = {"div": "/", "mul": "*", "add": "+", "sub": "-"}[name.rstrip("_")]
 
@@ -280,7 +296,7 @@ class Members(Cast):
             return self.reduced(self.passed_on(flows, origin.startswith("torch.nn.")), path)
         for value in (*args, *kwargs.values()):
             if isinstance(value, FunctionType) and value.__name__ in self.job["callbacks"]:
-                raise NoStage(f"`{text}` calls back into the loop")
+                return self._launched(value, text, args, kwargs)
         if len(args) == 1 and isinstance(args[0], Instance) and args[0].cls is None and text not in self.spellings:
             return args[0]  # `args = check(args)`
         number = self.number(text)
@@ -292,12 +308,22 @@ class Members(Cast):
         made.modules = [m for v in (*args, *kwargs.values()) for m in self.modules_in(v)]
         if isinstance(function, Unknown):
             made.modules += function.modules
+            made.fact = function.fact
         made.source = next(
             (a for a in args if isinstance(a, _SOURCES) or (isinstance(a, Unknown) and a.kind in {"loader", "range"})),
             None,
         )
         made.data = made.data or any(isinstance(v, Unknown) and v.data for v in (*args, *kwargs.values()))
         return made
+
+    def _launched(self, target: FunctionType, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A launcher runs the function that it is given, once a process: here as the first of them."""
+        launcher = text.split("(", 1)[0].rsplit(".", 1)[-1]
+        if launcher not in LAUNCHERS:
+            raise NoStage(f"`{text}` calls back into the loop")
+        given = kwargs.get("args", next((a for a in args if isinstance(a, tuple | list)), ()))
+        rank = [0] if launcher in {"spawn", "start_processes"} else []
+        return self.call(target, text, *rank, *(given if isinstance(given, tuple | list) else ()))
 
     def reduced(self, flow: Flow, text: str) -> Flow:
         """A loss function that is told to sum, or not to reduce, is no mean."""
@@ -308,13 +334,14 @@ class Members(Cast):
     def passed_on(self, flows: list[Flow], visible: bool) -> Flow:
         """The result of a function of losses or outputs: a loss function's mean over the micro-batch."""
         first = flows[0]
+        flows = [f.fresh() for f in flows]
         assumed = frozenset().union(*(f.assumed for f in flows))
         outputs = list({id(f.prediction): f for f in flows if f.prediction is not None}.values())
         if outputs:
             predictions = [f.prediction for f in outputs if f.prediction is not None]
             prediction = functools.reduce(lambda a, b: a + b, predictions)
             made = Flow(self, prediction, outputs[0].target, visible=visible, assumed=assumed)
-            made.module, made.turn = (outputs[0].module if len(outputs) == 1 else None), outputs[0].turn
+            made.module, made.stamp = (outputs[0].module if len(outputs) == 1 else None), outputs[0].stamp
             return made
         return Flow(self, tensor=first.loss, visible=False, assumed=assumed)
 

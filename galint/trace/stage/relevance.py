@@ -11,6 +11,7 @@ _COMMON = frozenset({"self", "cls", "torch", "nn", "np", "os", "F", "optim", "su
 _COMPOUND = p.If | p.For | p.While | p.With | p.Try | p.Match
 _GROWS = frozenset({"append", "extend", "update", "add", "setdefault", "insert"})
 _SCHEDULES = frozenset({"step", "update", "update_parameters", "set_defaults", "add_argument"})
+_GROUPS = frozenset({"add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"})
 _DUNDERS = frozenset({"__init__", "__enter__", "__exit__", "__iter__", "__next__", "__call__"})
 _ROUNDS = 12
 
@@ -97,13 +98,13 @@ class Skeleton:
 
     def _changes(self, stmt: p.Stmt) -> bool:
         """`names.append(x)` of a needed list, `scheduler.step()`, `parser.add_argument(…)`."""
-        if (
-            not isinstance(stmt, p.ExprStmt)
-            or not isinstance(stmt.value, p.Call)
-            or not isinstance(stmt.value.func, p.Attr)
-        ):
+        if not isinstance(stmt, p.ExprStmt | p.Assign) or not isinstance(stmt.value, p.Call):
+            return False
+        if not isinstance(stmt.value.func, p.Attr):
             return False
         name = stmt.value.func.name
+        if isinstance(stmt, p.Assign):
+            return name in _GROUPS  # whatever its name: arguments are added to it
         receiver = terminal(stmt.value.func.value)
         return name in _SCHEDULES or (name in _GROWS and receiver in self.needed)
 

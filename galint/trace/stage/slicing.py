@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from galint import program as p
-from galint.run.static import BACKWARD, GRADIENT, STEP, Static, raises, terminal
+from galint.run.static import BACKWARD, GRADIENT, STEP, ZERO, Static, raises, terminal
 from galint.source import Span
 from galint.trace.stage.expressions import (
     NoSlice,
@@ -143,7 +143,8 @@ class _Builder:
                 return self._for(stmt)
             case p.While(test=condition, body=body, orelse=orelse):
                 tick = ast.Expr(staged("tick"))
-                again = staged("again", expr(condition), const(p.text(condition)), place(stmt.span))
+                role = "length" if BACKWARD in self.static.body_tags(body) else "idle"
+                again = staged("again", expr(condition), const(p.text(condition)), place(stmt.span), const(role))
                 return [ast.While(again, [tick, *self.body(body)], self.block(orelse))]
             case p.With():
                 return self._with(stmt)
@@ -240,7 +241,9 @@ class _Builder:
         if stmt.orelse and raises(stmt.orelse) and not self.static.body_tags(stmt.orelse) & {BACKWARD, STEP}:
             return self.block(stmt.body)
         body, orelse = self.body(stmt.body), self.block(stmt.orelse)
-        condition = test(stmt.test, stmt.span, self._default(stmt))
+        tags = self.static.body_tags(stmt.body) | self.static.body_tags(stmt.orelse)
+        weighs = bool(tags & {BACKWARD, STEP, ZERO})
+        condition = test(stmt.test, stmt.span, self._default(stmt), weighs)
         return [ast.If(condition, body, orelse)]
 
     def _default(self, stmt: p.If) -> bool:

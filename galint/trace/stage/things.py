@@ -46,6 +46,10 @@ _QUIET = frozenset(
 )
 
 
+class Fabric:
+    """Lightning's Fabric on one device in full precision: it prepares nothing and divides nothing."""
+
+
 def member(world: World, holder: Any, name: str) -> Any:
     """An attribute of a real thing; None when it is not one of these."""
     if isinstance(holder, nn.Module):
@@ -58,6 +62,8 @@ def member(world: World, holder: Any, name: str) -> Any:
         return _optimizer(world, holder, name)
     if type(holder).__name__ == "Accelerator":
         return _accelerator(world, holder, name)
+    if isinstance(holder, Fabric):
+        return _fabric(world, name)
     if type(holder).__name__ == "AcceleratedScheduler":
         return Method(lambda *_, **__: holder.step()) if name == "step" else _unknown(world, name)
     if isinstance(holder, contextlib.ExitStack):
@@ -130,6 +136,8 @@ def _optimizer(world: World, holder: Any, name: str) -> Any:
             return holder.step(evaluated)
 
         return Method(step)
+    if name == "backward":  # apex's FP16_Optimizer and its like
+        return Method(lambda loss=None, *_, **__: world.backward(loss))
     if name == "param_groups":
         return [{"params": list(group["params"]), "lr": group["lr"]} for group in holder.param_groups]
     if name == "optimizer":
@@ -216,6 +224,40 @@ def _accelerator(world: World, holder: Any, name: str) -> Any:
     if name in {"autocast", "join_uneven_inputs"}:
         return Method(lambda *_, **__: contextlib.nullcontext())
     return _unknown(world, f"accelerator.{name}")
+
+
+def _fabric(world: World, name: str) -> Any:
+    if name in {"setup", "setup_dataloaders", "setup_module", "setup_optimizers"}:
+
+        def setup(*things: Any, **_: Any) -> Any:
+            made = [
+                world.wrap(r) if isinstance(r := world.real(t), nn.Module) and world.job["ddp"] else t for t in things
+            ]
+            return made[0] if len(made) == 1 else tuple(made)
+
+        return Method(setup)
+    if name == "backward":
+        return Method(lambda loss, *_, **__: world.backward(loss))
+    if name == "no_backward_sync":
+
+        def quiet(module: Any = None, enabled: Any = True, **_: Any) -> Any:
+            module = world.real(module)
+            on = world.truth(enabled, "enabled", (0, 0), True)
+            wrapped = isinstance(module, nn.parallel.DistributedDataParallel)
+            return module.no_sync() if wrapped and on else contextlib.nullcontext()
+
+        return Method(quiet)
+    if name == "clip_gradients":
+
+        def clip(module: Any = None, *_: Any, **options: Any) -> Any:
+            return _clip(_parameters(world, module), options.get("max_norm", options.get("clip_val")))
+
+        return Method(clip)
+    if name in {"autocast", "init_module"}:
+        return Method(lambda *_, **__: contextlib.nullcontext())
+    if name in {"is_global_zero", "world_size", "global_rank", "local_rank"}:
+        return {"is_global_zero": True, "world_size": 1}.get(name, 0)
+    return _unknown(world, f"fabric.{name}")
 
 
 def _prepared(world: World, holder: Any, thing: Any) -> Any:

@@ -31,6 +31,10 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+FINITE = {"isnan": False, "isinf": False, "isneginf": False, "isposinf": False, "isfinite": True}
+"""Questions about a loss, and the answers that the tiny model's losses give."""
+
+
 class NoStage(Exception):
     """The slice needs something that the stage does not have."""
 
@@ -50,7 +54,10 @@ class Unknown:
     `origin` is the library name whose call gave it.
     """
 
-    __slots__ = ("actor", "attrs", "data", "kind", "loader", "modules", "name", "origin", "path", "source", "world")
+    __slots__ = (
+        "actor", "attrs", "data", "fact", "kind", "loader", "modules", "name", "origin", "path", "scaling", "source",
+        "world",
+    )  # fmt: skip
 
     def __init__(self, world: Any, path: str, kind: str = "", name: str = "", *, data: bool = False) -> None:
         self.world = world
@@ -63,6 +70,10 @@ class Unknown:
         self.origin = ""
         self.actor: Any = None
         self.loader: Any = None
+        self.fact: bool | None = None
+        """What a question about a loss has for an answer here, where the abstract run took no other: it is finite."""
+        self.scaling: tuple[Unknown, str, Any, bool] | None = None
+        """The value, operator and number that it was computed from, for it may turn out to be a loss."""
         self.source: Any = None
         """What went into the call that gave it and can be iterated: a progress bar or a logger passes it on."""
 
@@ -89,7 +100,7 @@ class Flow:
     that the slice could not know and took as one.
     """
 
-    __slots__ = ("assumed", "module", "parts", "prediction", "target", "tensor", "turn", "visible", "world")
+    __slots__ = ("assumed", "module", "parts", "prediction", "stamp", "target", "tensor", "visible", "world")
 
     def __init__(
         self,
@@ -110,15 +121,24 @@ class Flow:
         self.assumed = assumed
         self.parts = parts
         self.module: torch.nn.Module | None = None
-        self.turn = 0
-        """How many optimizer steps had been taken at the forward of `module`."""
+        self.stamp = world.stamp
+        """The state of the parameters when it was made."""
+
+    def fresh(self) -> Flow:
+        """This flow; what is kept from before a step is run anew, for torch would refuse its graph."""
+        held = self.tensor if self.tensor is not None else self.prediction
+        deaf = torch.is_grad_enabled() and held is not None and not held.requires_grad  # made where gradients are off
+        if self.stamp != self.world.stamp or deaf:
+            if self.module is None:  # the factors that went into it are lost
+                self.assumed = self.assumed | {"a loss from before the step"}
+            again = self.world.forward(self.module if self.module is not None else self.world.main())
+            self.prediction, self.target, self.tensor, self.stamp = again.prediction, again.target, None, again.stamp
+        return self
 
     @property
     def loss(self) -> torch.Tensor:
-        """The scalar loss, computed once; an output kept from before a step is run anew."""
-        if self.module is not None and self.turn != self.world.turn:
-            again = self.world.forward(self.module)
-            self.prediction, self.target, self.tensor, self.turn = again.prediction, again.target, None, again.turn
+        """The scalar loss, computed once."""
+        self.fresh()
         if self.tensor is None:
             assert self.prediction is not None and self.target is not None
             self.tensor = torch.nn.functional.mse_loss(self.prediction, self.target)
@@ -195,10 +215,12 @@ class External:
 class Method:
     """Something that the stage itself can be asked to do."""
 
-    __slots__ = ("run",)
+    __slots__ = ("name", "run")
 
-    def __init__(self, run: Callable[..., Any]) -> None:
+    def __init__(self, run: Callable[..., Any], name: str = "") -> None:
         self.run = run
+        self.name = name
+        """Of Python's own functions and types."""
 
 
 class Class:

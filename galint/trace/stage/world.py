@@ -6,14 +6,15 @@ gradients is real torch; everything else stays unknown. A slice can reach nothin
 
 from __future__ import annotations
 
-import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from galint.trace.stage import actors
-from galint.trace.stage.containers import Containers
+from galint.trace.stage.containers import PLAIN
+from galint.trace.stage.entering import Entering
 from galint.trace.stage.values import (
     OPERATORS,
     Class,
@@ -26,7 +27,6 @@ from galint.trace.stage.values import (
     Unknown,
 )
 
-MOST_TICKS = 20_000
 _FLIPPED = {"is": "is not", "is not": "is", "==": "!=", "!=": "=="}
 _EXCEPTIONS = {
     "StopIteration": StopIteration,
@@ -35,7 +35,6 @@ _EXCEPTIONS = {
     "StopAsyncIteration": StopAsyncIteration,
     "AttributeError": AttributeError,
 }
-PLAIN = bool | int | float | str | bytes | None
 
 
 def spelled(value: Any) -> str:
@@ -50,12 +49,11 @@ def bare(key: str) -> str:
     return key.replace("(", "").replace(")", "").replace(" ", "")
 
 
-class World(Containers):
+class World(Entering):
     """One stage. `job` holds the scenario: numbers, choices, loop lengths, kinds of names."""
 
     def __init__(self, job: dict[str, Any], device: torch.device, rank: int = 0) -> None:
         super().__init__(job, device, rank)
-        self.ticks = 0
         self.choices: dict[str, bool] = {bare(k): v for k, v in job["choices"].items()}
         self.forced: dict[str, bool] = {bare(k): v for k, v in job["forced"].items()}
         self.places: dict[tuple[int, int], bool] = {(r, c): v for r, c, v in job["places"]}
@@ -64,14 +62,10 @@ class World(Containers):
         self.rounds: dict[tuple[int, int], int] = {}
         self.undecided: dict[str, bool] = {}
         """Conditions that neither the slice nor the abstract run decided, and what was taken."""
+        self.guessed: dict[str, bool] = {}
+        """Those of them on which a backward, a step or a clearing hangs."""
 
-    # --- budget --------------------------------------------------------------------------------
-
-    def tick(self) -> None:
-        """One iteration of a loop; ends the slice when there are too many."""
-        self.ticks += 1
-        if self.ticks > MOST_TICKS:
-            raise StopStage
+    # --- exceptions ----------------------------------------------------------------------------
 
     def raised(self, name: str) -> None:
         """A `raise` of the skeleton: iteration protocols need theirs, any other ends the slice."""
@@ -98,6 +92,19 @@ class World(Containers):
             return self.settings[key]
         return value
 
+    def given(self, name: str, value: Any) -> Any:
+        """A parameter's default: a setting, unless the abstract run made a choice about it."""
+        if value is None and not self.kind(name):
+            numbers = (self.number(name), self.number(f"self.{name}"), self.settings.get(name))
+            return next((n for n in numbers if n is not None), None)
+        plain = isinstance(value, int | float | str) and not isinstance(value, bool)
+        return Unknown(self, name, self.kind(name), name) if plain and self.open(name) else self.setting(name, value)
+
+    def open(self, path: str) -> bool:
+        """Whether the abstract run made a choice about a setting: the finding may need another than the default."""
+        spelling = re.compile(rf"(?<![\w.])(?:self\.)?{re.escape(path)}(?![\w.\[(])")
+        return any(spelling.search(key) for key in self.job["choices"])
+
     def born(self, value: Any) -> Any:
         """What backward will start from becomes a real loss where it is bound, so that its forward runs there."""
         fresh = self.ticks > 0 or (
@@ -123,13 +130,20 @@ class World(Containers):
             out = Unknown(
                 self,
                 path if len(path) < 200 else text,
-                data=getattr(left, "data", False) or getattr(right, "data", False),
+                data=any(isinstance(v, Unknown) and v.data for v in (left, right)),
             )
             out.modules = [*getattr(left, "modules", []), *getattr(right, "modules", [])]
+            if op in {"*", "/"}:
+                if isinstance(left, Unknown) and isinstance(right, int | float):
+                    out.scaling = (left, op, right, False)
+                elif isinstance(right, Unknown) and isinstance(left, int | float):
+                    out.scaling = (right, op, left, True)
             if out.modules and op in {"+", "-", "*", "/"}:
                 a, b = (self.loss_of(v) if isinstance(v, Unknown) and v.modules else v for v in (left, right))
                 return self.operate(op, a, b, text)
             return out
+        if text in self.known:
+            return self.known[text]  # an operand is a guess of the stage: the abstract run could not tell it
         try:
             return OPERATORS[op](left, right)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError, MemoryError):
@@ -171,7 +185,7 @@ class World(Containers):
             known = self.chosen(f"{spelled(left)} {op} {spelled(right)}")
             if known is not None:
                 return known
-            return Unknown(self, text, data=getattr(left, "data", False) or isinstance(left, Flow))
+            return Unknown(self, text, data=isinstance(left, Flow) or (isinstance(left, Unknown) and left.data))
         try:
             if op in {"in", "not in"}:
                 return bool(left in right) == (op == "in")
@@ -181,12 +195,15 @@ class World(Containers):
 
     # --- truth ---------------------------------------------------------------------------------
 
-    def truth(self, value: Any, text: str, place: tuple[int, int], default: bool | None) -> bool:
+    def truth(self, value: Any, text: str, place: tuple[int, int], default: bool | None, weighs: bool = False) -> bool:
         """Whether a test holds."""
         if isinstance(value, Unknown):
             if value.kind in {"optimizer", "module", "scaler", "scheduler"} and bare(text) not in self.choices:
                 return True
-            return self.decide(value, text, place, default)
+            taken = self.decide(value, text, place, default)
+            if weighs and text in self.undecided:
+                self.guessed[text] = taken
+            return taken
         if isinstance(value, Flow | Instance | torch.nn.Module | External | Class):
             return True
         if isinstance(value, torch.Tensor):
@@ -195,13 +212,14 @@ class World(Containers):
             return self.forced[bare(text)]
         return bool(value)
 
-    def again(self, value: Any, text: str, place: tuple[int, int]) -> bool:
+    def again(self, value: Any, text: str, place: tuple[int, int], role: str) -> bool:
         """Whether a `while` goes on: where that is unknown, as often as in the abstract run."""
-        if not isinstance(value, Unknown) or self.chosen(text) is not None or place not in self.lengths:
+        if not isinstance(value, Unknown) or self.chosen(text) is not None:
             return self.truth(value, text, place, True)
+        most = self.lengths.get(place, self.job["length"] if role == "length" else 1)
         count = self.rounds.get(place, 0)
-        self.rounds[place] = count + 1 if count < self.lengths[place] else 0
-        return count < self.lengths[place]
+        self.rounds[place] = count + 1 if count < most else 0
+        return count < most
 
     def decide(self, value: Unknown, text: str, place: tuple[int, int] | None, default: bool | None) -> bool:
         """What the abstract run decided about a condition."""
@@ -210,10 +228,13 @@ class World(Containers):
             if known is not None:
                 return self._once(key, known)
         if place is not None and place in self.places:
-            return self.places[place]
+            known = self.places[place]
+            return self._once(self.job["rare"], known) if list(place) in self.job["rare_places"] else known
         number = self.number(value.path)
         if number is not None:
             return bool(number)
+        if value.fact is not None:
+            return value.fact
         taken = bool(default)
         self.undecided[text] = taken
         return taken
@@ -278,7 +299,9 @@ class World(Containers):
             return self.iterable(value.source)
         length = self.number(f"len({value.path})")
         if role in {"idle", "comp"} and value.kind != "loader":
-            return [Unknown(self, f"{value.path}[0]", data=value.data)]
+            return range(1) if value.kind == "range" else [Unknown(self, f"{value.path}[0]", data=value.data)]
+        if role == "epochs" and value.kind == "range":
+            return range(count or length or self.job["epochs"])  # a counter is a number, whatever bounds it
         if role == "epochs" and value.kind != "loader":
             return [Unknown(self, f"{value.path}[{k}]") for k in range(count or length or self.job["epochs"])]
         total = int(length or count or self.job["length"])
@@ -310,80 +333,6 @@ class World(Containers):
         if isinstance(element, tuple):
             return tuple(self.batch(e) for e in element)
         return element
-
-    # --- contexts ------------------------------------------------------------------------------
-
-    def context(self, value: Any, text: str) -> Any:
-        """The context manager of a `with`; what is not about gradients does nothing."""
-        if isinstance(value, Instance) and value.cls is not None and value.cls.find("__enter__"):
-            return self._entered(value)
-        if isinstance(value, Method | Unknown | Instance | External | Class | PLAIN):
-            return contextlib.nullcontext(value)
-        if isinstance(value, Flow):
-            return contextlib.nullcontext(value)
-        if hasattr(value, "__enter__"):
-            return value
-        return contextlib.nullcontext(value)
-
-    @contextlib.contextmanager
-    def _entered(self, value: Instance) -> Iterator[Any]:
-        result = self.call(self.attr(value, "__enter__"), "__enter__")
-        try:
-            yield result
-        finally:
-            self.call(self.attr(value, "__exit__"), "__exit__", None, None, None)
-
-    def context_manager(self, function: Any) -> Any:
-        """`@contextmanager` over a function of the file."""
-        return Method(contextlib.contextmanager(function))
-
-    # --- entry ---------------------------------------------------------------------------------
-
-    def enter(self, target: Any, owner: Any, name: str, params: list[str], calls: str) -> None:
-        """Call the entry as the loop or the script in another file would."""
-        if owner is not None:
-            instance = self.instantiate(owner, {})
-            target = self.attr(instance, name)
-            params = [q for q in params if q not in {"self", "cls"}]
-        code = getattr(getattr(target, "run", target), "__code__", None)
-        if code is None and not isinstance(target, Method):
-            raise NoStage(f"`{name}` cannot be called")
-        count = self.job["length"] if calls == "batch" else 2 if calls == "twice" else 1
-        fixed: dict[str, Any] = {}
-        for index in range(count):
-            arguments: dict[str, Any] = {}
-            for param in params:
-                if self.job["roles"].get(param) == "counter":
-                    arguments[param] = int(self.known.get(param, 0)) + (index if calls == "batch" else 0)
-                elif self.has_default(target, param):
-                    continue
-                elif calls == "batch" and not self.kind(param):
-                    number = self.number(param)
-                    arguments[param] = Unknown(self, param, data=True) if number is None else number
-                else:
-                    fixed.setdefault(param, self.free(param, ""))
-                    arguments[param] = fixed[param]
-            self.drain(self.call(target, name, **arguments))
-
-    def has_default(self, target: Any, param: str) -> bool:
-        """Whether a parameter's own default is a number or a text."""
-        function = getattr(target, "run", target)
-        function = getattr(function, "__wrapped__", function)
-        code = getattr(function, "__code__", None)
-        if code is None:
-            return False
-        names = code.co_varnames[: code.co_argcount]
-        defaults = dict(
-            zip(names[len(names) - len(function.__defaults__ or ()) :], function.__defaults__ or (), strict=True)
-        )
-        defaults |= function.__kwdefaults__ or {}
-        return isinstance(defaults.get(param), bool | int | float | str)
-
-    def drain(self, result: Any) -> None:
-        """Run a generator that the entry returned."""
-        if hasattr(result, "__next__") and not isinstance(result, torch.Tensor):
-            for _ in result:
-                self.tick()
 
 
 __all__ = ["NoStage", "StopStage", "World"]
