@@ -102,7 +102,10 @@ def _kinds(view: View, ledger: OptimizerLedger, partial: bool) -> Iterator[str]:
         right = {Fraction(1, len(window))}
         if cadence is not None and len(window) != cadence.n and not (last or partial):
             right.add(Fraction(1, cadence.n))  # the length is what is wrong with this window
-        if any(weight not in right for weight in _numbers(view, step)):
+        weights = _numbers(view, step)
+        if step.applied and not weights:
+            yield "unknown"  # what the run cannot put a number to is no proof
+        if any(weight not in right for weight in weights):
             yield "tail weight" if last or (partial and cadence and len(window) != cadence.n) else "weight"
         if any(m.kind == "clip" and m.scaled for m in step.marks):
             yield "clip"

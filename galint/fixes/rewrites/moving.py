@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.diagnostic import Applicability
-from galint.fixes.clearing import behind_step
 from galint.fixes.editor import Unfixable
+from galint.fixes.rewrites.clearing import behind_step
+from galint.fixes.rewrites.unscaling import clips
 from galint.fixes.situation import Candidate, Situation
-from galint.fixes.unscaling import clips
 from galint.run.static import terminal
 
 _FOLLOWERS = {"step", "update", "zero_grad"}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.diagnostic import Applicability
-from galint.fixes.clearing import optimizer_text
 from galint.fixes.editor import Unfixable
+from galint.fixes.rewrites.clearing import optimizer_text
 from galint.fixes.situation import Candidate, Situation
 from galint.run.static import terminal
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.diagnostic import Applicability
-from galint.fixes.cadence import arithmetic, shifted
 from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.naming import fresh, nullcontext
-from galint.fixes.outline import last_row
+from galint.fixes.rewrites.cadence import arithmetic, shifted
+from galint.fixes.rewrites.unwrapping import unwrap
 from galint.fixes.situation import ATOMS, Candidate, Situation
 from galint.fixes.textedit import Change
 from galint.run.facts import BackwardFact, Event
@@ -105,7 +105,7 @@ def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = 
                     if rename is not None:
                         editor.replace(rename[0].span, rename[1])
                     if strip is not None:
-                        _unwrap(editor, strip, rows)
+                        unwrap(editor, strip, rows)
                 except Unfixable:
                     continue
                 safety = Applicability.UNSAFE if "fsdp" in kinds else Applicability.SAFE
@@ -293,45 +293,6 @@ def _said(s: Situation, condition: p.Expr | str, positive: bool, operand: bool =
     return f"not {text}" if isinstance(condition, p.Name | p.Attr | p.Call) else f"not ({text})"
 
 
-def _unwrap(editor: Editor, around: p.With, rows: tuple[p.Stmt, p.Stmt]) -> None:
-    """Remove the header of a `with` and dedent its body; rows that were just indented stay where they are.
-
-    Where an `if` around it then does the same in both branches, the `if` goes as well.
-    """
-    if len(around.items) != 1 or not editor.alone(around) or around is rows[0]:
-        raise Unfixable
-    lines = editor.lines
-    inside = rows[0].span.row <= around.span.row <= last_row(rows[1])
-    if inside and _collapsed(editor, around):
-        return
-    header = range(around.span.row, around.body[0].span.row)
-    body = range(around.body[0].span.row, last_row(around) + 1)
-    starts = {lines.offset(row, 0) for row in (*header, *body)}
-    editor.changes = [c for c in editor.changes if not (c.start == c.end and c.start in starts)]
-    editor.changes.append(Change(lines.offset(header.start, 0), lines.offset(header.stop, 0), ""))
-    step = len(lines.indent(body.start)) - len(lines.indent(header.start))
-    for row in body:
-        if not inside and len(lines.indent(row)) >= step and row not in editor.string_rows():
-            editor.changes.append(Change(lines.offset(row, 0), lines.offset(row, step), ""))
-
-
-def _collapsed(editor: Editor, around: p.With) -> bool:
-    """`if last: x else: with …: x`, the `with` taken away, is `x`."""
-    holder = editor.outline.seats[around].holder
-    if not isinstance(holder, p.If) or editor.source(holder).startswith("elif"):
-        return False
-    other = holder.orelse if around in holder.body else holder.body
-    mine = [line for stmt in around.body for line in editor.take(stmt)]
-    if len(editor.outline.seats[around].body) > 1 or mine != [line for stmt in other for line in editor.take(stmt)]:
-        return False
-    lines = editor.lines
-    start, end = lines.offset(holder.span.row, 0), lines.offset(last_row(holder) + 1, 0)
-    editor.changes = [c for c in editor.changes if not start <= c.start < end]
-    indent = lines.indent(holder.span.row) + editor.step()
-    editor.changes.append(Change(start, end, "".join(indent + line + lines.newline for line in mine)))
-    return True
-
-
 def _raised(s: Situation, around: p.With, fact: BackwardFact) -> Iterator[Candidate]:
     """Move the `with` line up to the forward, when both stand in one body."""
     if len(around.items) != 1 or around.items[0].target is not None:
@@ -357,11 +318,19 @@ def _raised(s: Situation, around: p.With, fact: BackwardFact) -> Iterator[Candid
         yield s.done(editor, "let `no_sync` start at the forward")
 
 
+def _opened(s: Situation, around: p.With) -> Iterator[Candidate]:
+    """`with no_sync()` around the whole window: into the loop, around all but the last micro-batch."""
+    for span in s.backward_spans[:1]:
+        yield from _wrap(s, span, around)
+
+
 def unsynchronised_step(s: Situation) -> Iterator[Candidate]:
     """GA603: set the flag before the forward, in phase with the step, and call the wrapped module."""
     stmt = s.place
     if stmt is None:
         return
+    if isinstance(stmt, p.With) and s.loop is not None and stmt in s.outline.above(s.loop):
+        yield from _opened(s, stmt)
     for fact in s.view.backwards()[:1]:
         for event in _forwards(s, fact)[:1]:
             forward = _node(s, event.span)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from galint import program as p
 from galint.diagnostic import Applicability
-from galint.fixes.editor import Editor
+from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.naming import fresh
+from galint.fixes.rewrites.clearing import optimizer_text
 from galint.fixes.situation import ATOMS, Candidate, Situation, moduli
 from galint.run.static import terminal
 
@@ -32,8 +33,17 @@ class Walk:
     source: p.Expr | None = None
 
 
-def partial_window(s: Situation) -> Iterator[Candidate]:
-    """GA402, GA403: correct a last-batch clause, or add one and scale the last window by its length."""
+def leaked_tail_window(s: Situation) -> Iterator[Candidate]:
+    """GA402: correct a last-batch clause, or add one and scale the last window by its length."""
+    yield from _stepped(s)
+
+
+def dropped_tail_window(s: Situation) -> Iterator[Candidate]:
+    """GA403: as GA402; what is thrown away and what leaks into the next epoch both want their own step."""
+    yield from _stepped(s)
+
+
+def _stepped(s: Situation) -> Iterator[Candidate]:
     yield from _never_true(s)
     walk = _walk(s)
     number = s.number
@@ -52,8 +62,9 @@ def partial_window(s: Situation) -> Iterator[Candidate]:
         yield s.done(editor, message, Applicability.UNSAFE)
 
 
-def short_window(s: Situation) -> Iterator[Candidate]:
-    """GA205: divide by `min(N, what is left of the epoch)`."""
+def tail_window_scale(s: Situation) -> Iterator[Candidate]:
+    """GA205: divide by `min(N, what is left of the epoch)`; behind the loop, rescale what the window has summed."""
+    yield from _rescaled(s)
     walk, number = _walk(s), s.number
     if walk is None or number is None or not s.visible(number, walk.anchor):
         return
@@ -63,6 +74,65 @@ def short_window(s: Situation) -> Iterator[Candidate]:
         editor.replace(walk.source.span, f"enumerate({s.text(walk.source)})")
     if _scale(s, editor, walk, number):
         yield s.done(editor, "divide the last window by its own length", Applicability.UNSAFE)
+
+
+def _rescaled(s: Situation) -> Iterator[Candidate]:
+    """`if pending > 0: step()` behind the loop: multiply the gradients by N / pending first."""
+    step, loop = s.step_statement, s.loop
+    if step is None or loop is None or loop in s.outline.above(step):
+        return
+    number = next((n for n in _numbers(s) if s.visible(n, step)), None)
+    guard = next((n for n in s.outline.above(step) if isinstance(n, p.If)), None)
+    if number is None or guard is None:
+        return
+    n = s.text(number) if isinstance(number, ATOMS) else f"({s.text(number)})"
+    one = s.editor().step()
+    optimizer = optimizer_text(s)
+    loops = [[f"for parameter in {model}.parameters():"] for model in _models(s, step)]
+    if optimizer is not None:
+        loops.append([f"for group in {optimizer}.param_groups:", f'{one}for parameter in group["params"]:'])
+    for length in _lengths(s, guard.test):
+        for header in loops:
+            deep = one * len(header)
+            lines = [*header, f"{deep}if parameter.grad is not None:", f"{deep}{one}parameter.grad *= {n} / {length}"]
+            editor = s.editor()
+            try:
+                editor.insert_before(guard.body[0], lines)
+            except Unfixable:
+                return
+            yield s.done(editor, "divide the last window by its own length", Applicability.UNSAFE)
+
+
+def _numbers(s: Situation) -> Iterator[p.Expr]:
+    """N as the file spells it, the run's own word for it first."""
+    cadences = [s.view.cadence(ledger) for ledger in s.view.ledgers if s.step in ledger.steps]
+    labels = {cadence.label for cadence in cadences if cadence is not None}
+    yield from (n for n in s.outline.everything() if isinstance(n, p.Name | p.Attr) and p.text(n) in labels)
+    if s.number is not None:
+        yield s.number
+
+
+def _lengths(s: Situation, test: p.Expr) -> Iterator[str]:
+    """What a flush's condition says about the length of the window: `pending > 0`, `i % N != 0`, `pending`."""
+    for node in test.values if isinstance(test, p.BoolOp) and test.op == "and" else (test,):
+        counted = node.left if isinstance(node, p.Compare) and len(node.ops) == 1 else node
+        if isinstance(counted, p.BinOp) and counted.op == "%":
+            yield f"({s.text(counted)})"
+        elif isinstance(counted, p.Name | p.Attr):
+            yield s.text(counted)
+
+
+def _models(s: Situation, at: p.Stmt) -> list[str]:
+    """The module that the loop runs, as it can be spelled at the step; empty where there are several."""
+    micros = set(s.step.window) if s.step is not None else set()
+    found: set[str] = set()
+    for event in s.view.run.events:
+        if event.kind == "forward" and event.micro in micros:
+            call = next((c for c in s.outline.nodes(event.span) if isinstance(c, p.Call)), None)
+            if call is None or not isinstance(call.func, p.Name | p.Attr) or not s.visible(call.func, at):
+                return []
+            found.add(s.text(call.func))
+    return list(found) if len(found) == 1 else []
 
 
 def _target(s: Situation, target: p.Expr) -> str:
