@@ -134,14 +134,6 @@ def test_add_ignore_silences(folder: Path) -> None:
     assert isinstance(run("--add-ignore", "--fix", "train.py").exception, Exception)
 
 
-def test_notebooks_are_not_rewritten(folder: Path) -> None:
-    book = {"nbformat": 4, "metadata": {}, "cells": [{"cell_type": "code", "source": BAD}]}
-    (folder / "book.ipynb").write_text(json.dumps(book))
-    result = run("--fix", "book.ipynb")
-    assert code(result) == 1
-    assert json.loads((folder / "book.ipynb").read_text()) == book
-
-
 # --- files ---------------------------------------------------------------------------------------
 
 

@@ -159,7 +159,7 @@ def _one(
     from galint.fixes import allowed, attach, fix_source
 
     if item.filename.endswith(".ipynb"):
-        return _notebook(item, found)
+        return _notebook(item, found, fixing, codes, outcome, done)
     # Standard input is linted as if it were the file of its name, so its path takes part in per-file ignores.
     source = Source.from_bytes(item.data, item.filename, item.path or Path.cwd() / item.filename)
     if fixing.add_ignore:
@@ -209,19 +209,56 @@ def _ignored(item: _Item, source: Source, found: list[Diagnostic], outcome: Outc
     return [d for d in found if d.code < "GA1"]
 
 
-def _notebook(item: _Item, found: list[Diagnostic]) -> list[Diagnostic]:
-    """A notebook's fixes are shown, not applied: its cells are not one text."""
-    from galint import notebook
+def _notebook(
+    item: _Item, found: list[Diagnostic], fixing: FixOptions, codes: frozenset[str], outcome: Outcome, done: Done
+) -> list[Diagnostic]:
+    """As for a script, on the text that the code cells make together; written back cell by cell."""
     from galint.engine import lint
-    from galint.fixes import attach
+    from galint.fixes import allowed, attach, draft, fix_source
+    from galint.fixes.ignoring import ignores
 
-    book = notebook.load(item.data, item.filename)
-    if book is None:
+    cells = draft(item.data, item.filename)
+    if cells is None:
         return found
-    source = replace(book.source, path=item.path)
-    report = book.relocate(attach(lint(source, item.config, item.root), source, item.config, item.root))
-    fixes = {(d.code, d.cell, d.span): d.fix for d in report.diagnostics}
-    return [replace(d, fix=fixes.get((d.code, d.cell, d.span))) for d in found]
+    source = replace(cells.book.source, path=item.path or Path.cwd() / item.filename)
+    if fixing.add_ignore:
+        changes, count = ignores(
+            source.text, with_severities(lint(source, item.config, item.root), item.config).diagnostics
+        )
+        if count and cells.takes(changes):
+            cells.make(changes)
+            done.ignores += count
+            _put(item, cells.data, outcome)
+        if item.path is None:
+            done.stdin = cells.data
+        return [d for d in found if d.code < "GA1"]
+    if not fixing.applies:
+        report = cells.book.relocate(attach(lint(source, item.config, item.root), source, item.config, item.root))
+        fixes = {(d.code, d.cell, d.span): d.fix for d in report.diagnostics if d.code in codes}
+        return [replace(d, fix=fixes.get((d.code, d.cell, d.span))) for d in found]
+    fixed = fix_source(source, item.config, item.root, allowed(fixing.unsafe_fixes, codes), cells)
+    if fixed.applied:
+        if fixing.diff:
+            done.diffs += "".join(
+                _diff(replace(source, filename=f"{item.filename}:cell {number}", text=before), after)
+                for number, before, after in cells.differences()
+            )
+        else:
+            _put(item, cells.data, outcome)
+        outcome.texts[item.filename] = cells.data
+        done.applied += fixed.applied
+    if item.path is None and not fixing.diff:
+        done.stdin = cells.data
+    return with_severities(cells.book.relocate(fixed.report), item.config).diagnostics
+
+
+def _put(item: _Item, new: bytes, outcome: Outcome) -> None:
+    """Write a notebook, whose cells were parsed when they were made."""
+    from galint.fixes.write import replace_file
+
+    if item.path is not None:
+        replace_file(item.path, item.data, new, item.filename)
+    outcome.texts[item.filename] = new
 
 
 def _diff(source: Source, text: str) -> str:
@@ -250,7 +287,8 @@ def tell(done: Done, fixing: FixOptions) -> None:
     if fixing.show_fixes:
         for diagnostic in done.applied:
             assert diagnostic.fix is not None
-            place = f"{diagnostic.filename}:{diagnostic.span.row}"
+            cell = "" if diagnostic.cell is None else f":cell {diagnostic.cell}"
+            place = f"{diagnostic.filename}{cell}:{diagnostic.span.row}"
             warn(f"  {place}: {diagnostic.code} {diagnostic.name}: {diagnostic.fix.message}")
 
 

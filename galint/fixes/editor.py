@@ -43,6 +43,11 @@ class Editor:
                     return inner[len(outer) :]
         return "    "
 
+    def fits(self, indent: str, text: str) -> bool:
+        """Whether a line is no longer than the file's own lines get: 100 to 120 columns."""
+        longest = max(len(line) for line in self.lines.text.splitlines() or [""])
+        return len(indent) + len(text) <= min(120, max(100, longest))
+
     # --- whole statements ----------------------------------------------------------------------
 
     def alone(self, stmt: p.Stmt) -> bool:

@@ -101,8 +101,9 @@ def _full(s: Situation, late: p.Stmt, at: p.Stmt, name: str) -> str | None:
     for node in s.outline.above(late):
         if isinstance(node, p.If) and isinstance(node.test, p.Compare) and len(node.test.ops) == 1:
             length, full = node.test.left, node.test.comparators[0]
-            if isinstance(length, p.BinOp) and length.op == "%":
-                length, full = length.left, length.right
+            match length:
+                case p.BinOp(op="%", left=counted, right=n):
+                    length, full = counted, n
             if p.text(length) == f"len({name})" and s.visible(full, at):
                 return s.text(full) if isinstance(full, ATOMS) else f"({s.text(full)})"
     return s.divisor(at)

@@ -16,8 +16,6 @@ from galint.run.facts import BackwardFact, Event
 from galint.run.static import terminal
 from galint.source import Span
 
-_WIDTH = 119
-
 
 def ddp_without_no_sync(s: Situation) -> Iterator[Candidate]:
     """GA601: wrap from the forward to the backward."""
@@ -128,6 +126,8 @@ def _model(s: Situation, forward: p.Call, at: p.Stmt, paths: set[str]) -> str | 
 
 def _optional(s: Situation, model: str, at: p.Stmt) -> str | None:
     """The wrapper's class when the model is not wrapped in every configuration, as the file spells it."""
+    if any(isinstance(n, p.Attr) and n.name == "no_sync" and s.text(n.value) == model for n in s.outline.everything()):
+        return None  # the file calls it without asking
     made = next((q[0] for q in s.finding.related if q[1] == "wrapped here"), None)
     if made is None:
         idents = {int(i) for b in s.view.backwards() for i, _ in b.facts.synced}
@@ -251,13 +251,13 @@ def _write(
     """Wrap the rows; `positive` says that the condition is true on the last micro-batch."""
     last = _said(s, condition, positive)
     null = nullcontext(editor)
-    indent = len(s.lines.indent(rows[0].span.row))
+    indent = s.lines.indent(rows[0].span.row)
     if optional is not None or outer is not None:
         first = " and ".join([*([f"isinstance({model}, {optional})"] if optional else []), *([outer] if outer else [])])
         hold = fresh(s.outline, "hold", "hold_sync")
         negative = _said(s, condition, not positive, operand=True)
         said = [f"{hold} = {first} and {negative}"]
-        if indent + len(said[0]) > _WIDTH:
+        if not editor.fits(indent, said[0]):
             name = fresh(s.outline, "boundary", "is_boundary")
             said = [f"{name} = {last}", f"{hold} = {first} and not {name}"]
             if outer is not None and optional is not None:
@@ -267,7 +267,7 @@ def _write(
         editor.wrap(*rows, f"with {model}.no_sync() if {hold} else {null}():")
         return
     header = f"with {null}() if {last} else {model}.no_sync():"
-    if indent + len(header) > _WIDTH:
+    if not editor.fits(indent, header):
         name = fresh(s.outline, "boundary", "is_boundary")
         editor.insert_before(rows[0], [f"{name} = {last}"])
         header = f"with {null}() if {name} else {model}.no_sync():"

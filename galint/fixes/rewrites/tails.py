@@ -161,11 +161,7 @@ def _walk(s: Situation) -> Walk | None:
         return None
     capped = _cap(s, loop)
     anchor = loop.body[0] if capped is None else capped[1]
-    source = loop.iter
-    while isinstance(source, p.Call) and (terminal(source.func) in _BARS or "bar" in terminal(source.func).lower()):
-        if not source.args:
-            return None
-        source = source.args[0].value
+    source = _plain(_made(s, loop, loop.iter))
     if isinstance(source, p.Call) and terminal(source.func) == "enumerate" and isinstance(loop.target, p.Sequence):
         index = loop.target.elts[0]
         start = next((a.value for a in source.args[1:]), None)
@@ -174,9 +170,7 @@ def _walk(s: Situation) -> Walk | None:
         first = start.value if start is not None else 0
         if type(first) is not int:
             return None
-        data = source.args[0].value
-        while isinstance(data, p.Call) and terminal(data.func) in _BARS and data.args:
-            data = data.args[0].value
+        data = _plain(source.args[0].value)
         length = capped[0] if capped is not None else _length(s, data)
         if length is None or first not in (0, 1):
             return None
@@ -185,12 +179,45 @@ def _walk(s: Situation) -> Walk | None:
         if len(source.args) != 1 or loop.target.id == "_":
             return None
         end = source.args[0].value
-        length = s.text(end) if isinstance(end, ATOMS) else f"({s.text(end)})"
+        length = s.text(end) if isinstance(end, (*ATOMS, p.BinOp)) else f"({s.text(end)})"
         return Walk(loop, loop.target.id, 0, capped[0] if capped is not None else length, anchor)
+    if source is not loop.iter and not _within(s, source, loop):
+        source = loop.iter  # what the loop goes over has a name
     if capped is None and isinstance(source, p.Name | p.Attr) and isinstance(loop.target, p.Name | p.Sequence):
         index_name = fresh(s.outline, "i", "batch_index")
         return Walk(loop, index_name, 0, f"len({s.text(source)})", anchor, loop.target, source)
     return None
+
+
+def _plain(source: p.Expr) -> p.Expr:
+    """What a progress bar goes over; itself where there is no bar, or the bar is not given it first."""
+    while isinstance(source, p.Call) and source.args and not source.args[0].keyword:
+        if terminal(source.func) not in _BARS and "bar" not in terminal(source.func).lower():
+            break
+        source = source.args[0].value
+    return source
+
+
+def _made(s: Situation, loop: p.For, source: p.Expr) -> p.Expr:
+    """The call that a name was last given above the loop: `bar = tqdm(range(n))` or `enumerate(loader)`."""
+    if not isinstance(source, p.Name):
+        return source
+    values = [
+        stmt.value
+        for stmt in s.outline.seats
+        if isinstance(stmt, p.Assign)
+        and s.outline.function(stmt) is s.outline.function(loop)
+        and any(p.text(t) == source.id for t in stmt.targets)
+    ]
+    if len(values) == 1 and isinstance(values[0], p.Call):
+        made = _plain(values[0])
+        if isinstance(made, p.Call) and terminal(made.func) in {"range", "enumerate"}:
+            return made
+    return source
+
+
+def _within(s: Situation, node: p.Node, loop: p.For) -> bool:
+    return any(n is node for n in s.outline.walk(loop.iter))
 
 
 def _length(s: Situation, data: p.Expr) -> str | None:
@@ -258,5 +285,9 @@ def _scale(s: Situation, editor: Editor, walk: Walk, number: p.Expr) -> bool:
                     editor.replace(right.span, name)
     n = s.text(number) if isinstance(number, ATOMS) else f"({s.text(number)})"
     index = walk.index if not walk.first else f"({walk.index} - {walk.first})"
-    editor.insert_before(walk.anchor, [f"{name} = min({n}, {walk.length} - {index} // {n} * {n})"])
+    lines = [f"{name} = min({n}, {walk.length} - {index} // {n} * {n})"]
+    if not editor.fits(s.lines.indent(walk.anchor.span.row), lines[0]):
+        start = fresh(s.outline, "window_start", "first_of_window")
+        lines = [f"{start} = {index} // {n} * {n}", f"{name} = min({n}, {walk.length} - {start})"]
+    editor.insert_before(walk.anchor, lines)
     return True
