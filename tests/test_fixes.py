@@ -142,3 +142,96 @@ def test_the_proof_rejects_what_only_silences() -> None:
     after = examine(Source("train.py", right), Config(), None)
     assert after is not None
     assert proved(diagnostic, ("the module", "base"), before, after)
+
+
+LISTED = """import torch
+from torch import nn
+
+
+def train(model, batches, optimizer, n: int):
+    losses = []
+    for _ in range(n * 8):
+        x, y = next(batches)
+        loss = nn.functional.mse_loss(model(x), y)
+        losses.append(loss)
+        if len(losses) == n:
+            {late}
+            optimizer.step()
+            optimizer.zero_grad()
+            losses = []
+"""
+EACH = """        (loss / n).backward()
+        losses.append(loss.item())
+        if len(losses) == n:
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        "torch.stack(losses).mean().backward()",
+        "torch.mean(torch.stack(losses)).backward()",
+        "(sum(losses) / n).backward()",
+        "(sum(losses) / len(losses)).backward()",
+        "total = sum(losses) / n\n            total.backward()",
+    ],
+)
+def test_a_list_of_losses_becomes_a_list_of_numbers(late: str) -> None:
+    text = LISTED.replace("{late}", late)
+    assert [d.code for d in lint(Source("train.py", text), Config()).diagnostics] == ["GA106"]
+    before, after = LISTED.split("        losses.append")[0], LISTED.split("{late}\n            optimizer.step()\n")[1]
+    assert repaired(text, frozenset({"GA106"})).text == before + EACH + after
+    assert repaired(text, frozenset({"GA106"}), unsafe=False).text == text
+
+
+def test_a_joined_loss_that_is_read_again_is_left() -> None:
+    text = LISTED.replace("{late}", "total = sum(losses) / n\n            total.backward()\n            print(total)")
+    assert repaired(text, frozenset({"GA106"})).text == text
+
+
+FLUSHED = """import torch
+
+
+def train(model, other, loader, criterion):
+    optimizer = torch.optim.SGD([*model.parameters(), *other.parameters()], lr=0.1)
+    for epoch in range(3):
+        for i, (x, y) in enumerate(loader):
+            loss = criterion({forward}, y) / 4
+            loss.backward()
+            if (i + 1) % 4 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+        if (i + 1) % 4 != 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+def test_the_flush_is_scaled_by_the_length_that_its_condition_tells() -> None:
+    for forward, loop in (
+        ("model(x)", "            for parameter in model.parameters():\n"),
+        (
+            "other(model(x))",
+            '            for group in optimizer.param_groups:\n                for parameter in group["params"]:\n',
+        ),
+    ):
+        text = FLUSHED.replace("{forward}", forward)
+        deep = " " * (4 * loop.count("for ") + 12)
+        scale = f"{deep}if parameter.grad is not None:\n{deep}    parameter.grad *= 4 / ((i + 1) % 4)\n"
+        guard = "        if (i + 1) % 4 != 0:\n"
+        assert repaired(text, frozenset({"GA205"})).text == text.replace(guard, guard + loop + scale)
+
+
+def test_a_fix_may_not_hide_the_weights_from_the_proof() -> None:
+    """What the run cannot put a number to was not shown to be right."""
+    from galint.fixes.prove import examine, proved
+
+    source = Source("train.py", TWO_FAULTS.replace("            optimizer.zero_grad()\n", "").rstrip("\n") + (
+        "\n                optimizer.zero_grad()\n"))  # fmt: skip
+    diagnostic = next(d for d in lint(source, Config()).diagnostics if d.code == "GA201")
+    before = examine(source, Config(), None)
+    hidden = source.text.replace("loss.backward()", "(loss / undefined(model)).backward()")
+    after = examine(Source("train.py", hidden), Config(), None)
+    assert before is not None and after is not None
+    assert not proved(diagnostic, ("the module", "base"), before, after)

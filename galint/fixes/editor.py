@@ -175,7 +175,7 @@ class Editor:
         self._insert(row, "", text)
 
     def _insert(self, row: int, indent: str, text: list[str]) -> None:
-        newline = self.lines.newline
+        newline = self.lines.ending(max(row - 1, 1))
         body = newline.join(indent + line if line else line for line in text)
         place = self.lines.offset(row, 0)
         if row > len(self.lines) and not self.lines.text.endswith(("\n", "\r")):
@@ -196,7 +196,7 @@ class Editor:
             raise Unfixable
         start, end = self.head(first), last_row(last)
         indent, step = self.lines.indent(first_row(first)), self.step()
-        self._put(self.lines.offset(start, 0), f"{indent}{header}{self.lines.newline}")
+        self._put(self.lines.offset(start, 0), f"{indent}{header}{self.lines.ending(start)}")
         for row in range(start, end + 1):
             if self.lines.line(row).strip() and row not in self.string_rows():
                 self._put(self.lines.offset(row, 0), step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from galint import program as p
 from galint.diagnostic import Applicability
@@ -12,6 +13,15 @@ from galint.fixes.situation import ATOMS, Candidate, Situation
 from galint.run.static import terminal
 
 _MESSAGE = "run backward on each micro-batch, which frees its graph"
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """A list of losses and how one loss is made of it: their mean, or their sum over a divisor."""
+
+    losses: p.Expr
+    mean: bool
+    divisor: p.Expr | None
 
 
 def graph_kept_in_window(s: Situation) -> Iterator[Candidate]:
@@ -65,8 +75,7 @@ def _listed(s: Situation, late: p.Stmt, call: p.Call, func: p.Attr) -> Iterator[
     made, joined = _joined(s, late, func.value)
     if joined is None:
         return
-    losses, mean = joined
-    name = p.text(losses)
+    name = p.text(joined.losses)
     appends = [
         (stmt, stmt.value.args[0].value)
         for stmt in s.outline.seats
@@ -80,8 +89,12 @@ def _listed(s: Situation, late: p.Stmt, call: p.Call, func: p.Attr) -> Iterator[
     if len(appends) != 1:
         return
     statement, value = appends[0]
-    number = _full(s, late, statement, name) if mean else None
-    if mean and number is None:
+    number: str | None = None
+    if joined.mean:
+        number = _full(s, late, statement, name)
+    elif joined.divisor is not None and s.visible(joined.divisor, statement):
+        number = s.text(joined.divisor) if isinstance(joined.divisor, ATOMS) else f"({s.text(joined.divisor)})"
+    if number is None and (joined.mean or joined.divisor is not None):
         return
     editor = s.editor()
     loss = _backward_here(s, editor, statement, value, call, number, f"{name}.append({{}}.item())")
@@ -114,7 +127,7 @@ def _backward_here(
 ) -> str | None:
     """Write the micro-batch's own backward in place of `at`; the name of its loss."""
     assert isinstance(call.func, p.Attr)
-    rest = s.lines.slice(call.span)[len(s.text(call.func.value)) :]
+    rest = s.lines.text[s.lines.at(call.func.value.span)[1] : s.lines.at(call.span)[1]].lstrip(") ")
     lines: list[str] = []
     if keep and isinstance(value, p.Name):
         loss = value.id
@@ -147,8 +160,8 @@ def _own_name(s: Situation, at: p.Stmt, call: p.Call) -> str:
     return fresh(s.outline, "loss", "micro_loss")
 
 
-def _joined(s: Situation, late: p.Stmt, value: p.Expr) -> tuple[p.Assign | None, tuple[p.Expr, bool] | None]:
-    """(the statement that names the joined loss, (the list, whether it is a mean)) of what a backward starts from."""
+def _joined(s: Situation, late: p.Stmt, value: p.Expr) -> tuple[p.Assign | None, _Joined | None]:
+    """(the statement that names the joined loss, how it is joined) of what a backward starts from."""
     if not isinstance(value, p.Name | p.Attr):
         return None, _list_of(s, value)
     name, seat = p.text(value), s.outline.seats[late]
@@ -160,15 +173,11 @@ def _joined(s: Situation, late: p.Stmt, value: p.Expr) -> tuple[p.Assign | None,
     return None, None
 
 
-def _list_of(s: Situation, value: p.Expr) -> tuple[p.Expr, bool] | None:
-    """(list, mean or sum) of `torch.stack(L).mean()`, `sum(L) / len(L)`, `sum(L) / N`, `sum(L)` and the like."""
-    mean = False
+def _list_of(s: Situation, value: p.Expr) -> _Joined | None:
+    """What `torch.stack(L).mean()`, `sum(L) / len(L)`, `sum(L) / N`, `sum(L)` and the like join."""
+    divisor: p.Expr | None = None
     if isinstance(value, p.BinOp) and value.op == "/":
-        count = value.right
-        counted = isinstance(count, p.Call) and p.text(count.func) == "len"
-        if not counted and (s.number is None or p.text(count) != p.text(s.number)):
-            return None
-        mean, value = True, value.left
+        divisor, value = value.right, value.left
     if not isinstance(value, p.Call):
         return None
     if isinstance(value.func, p.Attr) and isinstance(value.func.value, p.Call) and not value.args:
@@ -180,7 +189,10 @@ def _list_of(s: Situation, value: p.Expr) -> tuple[p.Expr, bool] | None:
     if outer not in {"mean", "sum"} or (inner is not value and terminal(inner.func) != "stack") or not inner.args:
         return None
     losses = inner.args[0].value
-    return (losses, mean or outer == "mean") if isinstance(losses, ATOMS) and not (mean and outer == "mean") else None
+    if not isinstance(losses, ATOMS) or (outer == "mean" and divisor is not None):
+        return None
+    counted = isinstance(divisor, p.Call) and p.text(divisor) == f"len({p.text(losses)})"
+    return _Joined(losses, outer == "mean" or counted, None if counted else divisor)
 
 
 def _reads(s: Situation, name: str, *but: p.Stmt) -> list[p.Node]:

@@ -48,7 +48,7 @@ def _raise_body(editor: Editor, around: p.With) -> None:
         if inserted is not None:
             editor.changes.remove(inserted)
             kept = inserted.content
-            if kept.endswith(step) and not kept.endswith(lines.newline):
+            if kept.endswith(step):
                 kept, deep = kept.removesuffix(step), 0  # one step in, one step out
             content = "".join(line.removeprefix(step) for line in kept.splitlines(keepends=True))
         if content or deep:
@@ -68,5 +68,5 @@ def _collapsed(editor: Editor, around: p.With) -> bool:
     start, end = lines.offset(holder.span.row, 0), lines.offset(last_row(holder) + 1, 0)
     editor.changes = [c for c in editor.changes if not start <= c.start < end]
     indent = lines.indent(holder.span.row) + editor.step()
-    editor.changes.append(Change(start, end, "".join(indent + line + lines.newline for line in mine)))
+    editor.changes.append(Change(start, end, "".join(indent + line + lines.ending(holder.span.row) for line in mine)))
     return True
