@@ -235,3 +235,34 @@ def test_a_fix_may_not_hide_the_weights_from_the_proof() -> None:
     after = examine(Source("train.py", hidden), Config(), None)
     assert before is not None and after is not None
     assert not proved(diagnostic, ("the module", "base"), before, after)
+
+
+SCHEDULED = """import torch{imports}
+from torch.optim.lr_scheduler import LinearLR
+
+
+def train(model, loader, criterion, accum: int, epochs: int):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = LinearLR(optimizer, total_iters={steps} * epochs)
+    for epoch in range(epochs):
+        for i, (x, y) in enumerate(loader):
+{window}            loss = criterion(model(x), y) / {divisor}
+            loss.backward()
+            if (i + 1) % accum == 0{clause}:
+                optimizer.step()
+                scheduler.step()
+                optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "rounded"),
+    [("", "(len(loader) + accum - 1) // accum"), ("\nimport math", "math.ceil(len(loader) / accum)")],
+)
+def test_a_step_for_the_last_window_is_counted_in_the_schedule(imports: str, rounded: str) -> None:
+    bad = SCHEDULED.format(imports=imports, steps="len(loader) // accum", window="", divisor="accum", clause="")
+    window = "            window = min(accum, len(loader) - i // accum * accum)\n"
+    clause = " or i + 1 == len(loader)"
+    good = SCHEDULED.format(imports=imports, steps=rounded, window=window, divisor="window", clause=clause)
+    assert [d.code for d in lint(Source("train.py", bad), Config()).diagnostics] == ["GA402"]
+    assert repaired(bad, frozenset({"GA402"})).text == good

@@ -49,7 +49,8 @@ def _stepped(s: Situation) -> Iterator[Candidate]:
     number = s.number
     if walk is None or number is None or not s.visible(number, walk.anchor):
         return
-    for scaled in (True, False):
+    counts = _counted_steps(s, walk, number)
+    for scaled, counted in dict.fromkeys(((True, bool(counts)), (True, False), (False, bool(counts)), (False, False))):
         editor = s.editor()
         if not _last_clause(s, editor, walk):
             return
@@ -58,8 +59,29 @@ def _stepped(s: Situation) -> Iterator[Candidate]:
             editor.replace(walk.source.span, f"enumerate({s.text(walk.source)})")
         if scaled and not _scale(s, editor, walk, number):
             continue
+        for node in counts if counted else ():
+            editor.replace(node.span, _rounded_up(s, node))
         message = "step with the last batch too" + (", and divide its window by its own length" if scaled else "")
         yield s.done(editor, message, Applicability.UNSAFE)
+
+
+def _counted_steps(s: Situation, walk: Walk, number: p.Expr) -> list[p.BinOp]:
+    """`len(loader) // N` in the loop's function: how many steps an epoch has, which the last window's step adds to."""
+    function, spelled = s.outline.function(walk.loop), p.text(number)
+    return [
+        n
+        for n in s.outline.everything()
+        if isinstance(n, p.BinOp)
+        and n.op == "//"
+        and s.text(n.left) == walk.length
+        and p.text(n.right) == spelled
+        and s.outline.function(n) is function
+    ]
+
+
+def _rounded_up(s: Situation, node: p.BinOp) -> str:
+    length, n = s.text(node.left), s.text(node.right)
+    return f"math.ceil({length} / {n})" if s.known("math", node) else f"({length} + {n} - 1) // {n}"
 
 
 def tail_window_scale(s: Situation) -> Iterator[Candidate]:
