@@ -237,7 +237,7 @@ def test_a_fix_may_not_hide_the_weights_from_the_proof() -> None:
     assert not proved(diagnostic, ("the module", "base"), before, after)
 
 
-SCHEDULED = """import torch{imports}
+SCHEDULED = """{imports}import torch
 from torch.optim.lr_scheduler import LinearLR
 
 
@@ -256,13 +256,19 @@ def train(model, loader, criterion, accum: int, epochs: int):
 
 
 @pytest.mark.parametrize(
-    ("imports", "rounded"),
-    [("", "(len(loader) + accum - 1) // accum"), ("\nimport math", "math.ceil(len(loader) / accum)")],
+    ("imports", "added", "rounded"),
+    [
+        ("", "import math\n\n", "math.ceil(len(loader) / accum)"),
+        ("import abc\nimport os\nfrom re import sub\n\n", "", "math.ceil(len(loader) / accum)"),
+        ("import math as m\n\n", "import math as m\n\n", "m.ceil(len(loader) / accum)"),
+        ("from math import ceil\n\n", "from math import ceil\n\n", "ceil(len(loader) / accum)"),
+    ],
 )
-def test_a_step_for_the_last_window_is_counted_in_the_schedule(imports: str, rounded: str) -> None:
+def test_a_step_for_the_last_window_is_counted_in_the_schedule(imports: str, added: str, rounded: str) -> None:
     bad = SCHEDULED.format(imports=imports, steps="len(loader) // accum", window="", divisor="accum", clause="")
     window = "            window = min(accum, len(loader) - i // accum * accum)\n"
     clause = " or i + 1 == len(loader)"
-    good = SCHEDULED.format(imports=imports, steps=rounded, window=window, divisor="window", clause=clause)
+    added = added or imports.replace("import os", "import math\nimport os")
+    good = SCHEDULED.format(imports=added, steps=rounded, window=window, divisor="window", clause=clause)
     assert [d.code for d in lint(Source("train.py", bad), Config()).diagnostics] == ["GA402"]
     assert repaired(bad, frozenset({"GA402"})).text == good

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from galint import program as p
 from galint.diagnostic import Applicability
 from galint.fixes.editor import Editor, Unfixable
-from galint.fixes.naming import fresh
+from galint.fixes.naming import ceil, fresh
 from galint.fixes.rewrites.clearing import optimizer_text
 from galint.fixes.situation import ATOMS, Candidate, Situation, moduli
 from galint.run.static import terminal
@@ -59,8 +59,9 @@ def _stepped(s: Situation) -> Iterator[Candidate]:
             editor.replace(walk.source.span, f"enumerate({s.text(walk.source)})")
         if scaled and not _scale(s, editor, walk, number):
             continue
+        rounded = ceil(editor) if counted else ""
         for node in counts if counted else ():
-            editor.replace(node.span, _rounded_up(s, node))
+            editor.replace(node.span, f"{rounded}({s.text(node.left)} / {s.text(node.right)})")
         message = "step with the last batch too" + (", and divide its window by its own length" if scaled else "")
         yield s.done(editor, message, Applicability.UNSAFE)
 
@@ -77,11 +78,6 @@ def _counted_steps(s: Situation, walk: Walk, number: p.Expr) -> list[p.BinOp]:
         and p.text(n.right) == spelled
         and s.outline.function(n) is function
     ]
-
-
-def _rounded_up(s: Situation, node: p.BinOp) -> str:
-    length, n = s.text(node.left), s.text(node.right)
-    return f"math.ceil({length} / {n})" if s.known("math", node) else f"({length} + {n} - 1) // {n}"
 
 
 def tail_window_scale(s: Situation) -> Iterator[Candidate]:
