@@ -96,6 +96,7 @@ def test_rules_that_may_not_be_fixed_are_reported(folder: Path, flag: list[str])
     assert code(result) == 1
     assert (folder / "train.py").read_text() == BAD
     assert "GA201" in result.stdout
+    assert "= fix:" not in result.stdout
 
 
 def test_unsafe_fixes_wait_for_their_flag(folder: Path) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 
 from galint.cli.app import cli
 from galint.fixes.cells import CellDraft, cell_sources, draft
-from galint.fixes.textedit import Change
+from galint.fixes.textedit import Change, Lines
 
 SETUP = ["%matplotlib inline\n", "import torch\n", "from torch import nn"]
 LOOP = [
@@ -206,3 +209,46 @@ def test_mode_link_and_read_only_as_for_scripts(folder: Path) -> None:
     result = run("--fix", "book.ipynb")
     assert code(result) == 2 and "read-only" in result.stderr
     assert json.loads(target.read_text()) == book()
+
+
+lines = st.lists(st.text('ab\n\u00e9"\\ ', max_size=6), min_size=1, max_size=4)
+
+
+@given(
+    st.lists(lines, min_size=1, max_size=4),
+    st.sampled_from(sorted(LAYOUTS)),
+    st.booleans(),
+    st.data(),
+)
+def test_changing_one_cell_leaves_the_bytes_of_all_others(
+    sources: list[list[str]], layout: str, joined: bool, drawn: st.DataObject
+) -> None:
+    """Whatever the cells say: the notebook is what writing it with the other source would have given."""
+
+    def written(texts: list[list[str]]) -> bytes:
+        whole = book("".join(texts[0]) if joined else texts[0])
+        for text in texts[1:]:
+            whole["cells"].append({"metadata": {}, "source": text, "cell_type": "code", "outputs": []})
+        return LAYOUTS[layout](whole).encode()
+
+    def split(text: str) -> list[str]:
+        return [line for line in re.split(r"(?<=\n)", text) if line]
+
+    texts = [split("".join(parts)) or ["x"] for parts in sources]
+    made = draft(written(texts), "book.ipynb")
+    assert made is not None
+    index = drawn.draw(st.integers(0, len(texts) - 1))
+    cell = made.book.cells[index + 1]
+    row = drawn.draw(st.integers(0, len(cell.lines) - 1))
+    lines = Lines(made.book.source.text)
+    place = lines.offset(cell.first_row + row, 0)
+    changes = [Change(place, place, "y")]
+    whole = "".join(texts[index]).split("\n")
+    if not made.takes(changes):
+        return  # in a text of another cell, say
+    made.make(changes)
+    whole[row] = f"y{whole[row]}"
+    texts[index] = split("\n".join(whole))
+    now = written(texts)
+    assert json.loads(made.data.decode("utf-8-sig")) == json.loads(now.decode("utf-8-sig"))
+    assert made.data == now

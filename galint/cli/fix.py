@@ -166,7 +166,7 @@ def _one(
         return _ignored(item, source, found, outcome, done)
     if not fixing.applies:
         report = attach(Report(list(found)), source, item.config, item.root)
-        return [d if d.code in codes else replace(d, fix=None) for d in report.diagnostics]
+        return _offered(report.diagnostics, codes)
     fixed = fix_source(source, item.config, item.root, allowed(fixing.unsafe_fixes, codes))
     new = source.encode(fixed.text)
     if fixed.applied:
@@ -178,7 +178,12 @@ def _one(
         done.applied += fixed.applied
     if item.path is None and not fixing.diff:
         done.stdin = new
-    return with_severities(fixed.report, item.config).diagnostics
+    return _offered(with_severities(fixed.report, item.config).diagnostics, codes)
+
+
+def _offered(diagnostics: list[Diagnostic], codes: frozenset[str]) -> list[Diagnostic]:
+    """The findings without the fixes of rules that may not be fixed."""
+    return [d if d.code in codes else replace(d, fix=None) for d in diagnostics]
 
 
 def _write(item: _Item, new: bytes) -> None:
@@ -249,7 +254,7 @@ def _notebook(
         done.applied += fixed.applied
     if item.path is None and not fixing.diff:
         done.stdin = cells.data
-    return with_severities(cells.book.relocate(fixed.report), item.config).diagnostics
+    return _offered(with_severities(cells.book.relocate(fixed.report), item.config).diagnostics, codes)
 
 
 def _put(item: _Item, new: bytes, outcome: Outcome) -> None:

@@ -219,7 +219,14 @@ def _written(text: str, value: _Value, source: str) -> str:
     known = {json.loads(text[v.start : v.end]): text[v.start : v.end] for v in old if text[v.start] == '"'}
     lines = [line for line in re.split(r"(?<=\n)", source) if line]
     opening, closing = text[value.start : old[0].start], text[old[-1].end : value.end]
-    between = text[old[0].end : old[1].start] if len(old) > 1 else f",{opening[1:] or ' '}"
+    between = text[old[0].end : old[1].start] if len(old) > 1 else f",{opening[1:] or _gap(text)}"
     return (
         opening + between.join(known.get(line) or json.dumps(line, ensure_ascii=not plain) for line in lines) + closing
     )
+
+
+def _gap(text: str) -> str:
+    """What stands behind a comma of a notebook that is one line."""
+    members = sorted(_members(text, _space(text, 0)).values(), key=lambda value: value.start)
+    comma = _space(text, members[0].end)
+    return " " if text[comma + 1 : comma + 2] == " " else ""
