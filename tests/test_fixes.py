@@ -272,3 +272,46 @@ def test_a_step_for_the_last_window_is_counted_in_the_schedule(imports: str, add
     good = SCHEDULED.format(imports=added, steps=rounded, window=window, divisor="window", clause=clause)
     assert [d.code for d in lint(Source("train.py", bad), Config()).diagnostics] == ["GA402"]
     assert repaired(bad, frozenset({"GA402"})).text == good
+
+
+FABRIC = """import torch
+from lightning.fabric import Fabric
+
+
+def train(loader, criterion, args):
+    fabric = Fabric(devices=4, strategy="ddp")
+    model = torch.nn.Linear(4, 4)
+    model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    for {index} in range({count}):
+        x, y = next(loader)
+{wrapped}
+        if ({index} + 1) % {n} == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "n", "head"),
+    [
+        ("i", "args.n", "with fabric.no_backward_sync(model, enabled=(i + 1) % args.n != 0):"),
+        (
+            "micro_batch_index",
+            "args.gradient_accumulation_steps",
+            "boundary = (micro_batch_index + 1) % args.gradient_accumulation_steps == 0\n"
+            "        with fabric.no_backward_sync(model, enabled=not boundary):",
+        ),
+    ],
+)
+def test_fabric_has_its_own_spelling(index: str, n: str, head: str) -> None:
+    deep = " " * 8
+    bad = FABRIC.format(
+        index=index, count=f"{n} * 8", n=n,
+        wrapped=f"{deep}loss = criterion(model(x), y)\n{deep}fabric.backward(loss / {n})",
+    )  # fmt: skip
+    good = FABRIC.format(
+        index=index, count=f"{n} * 8", n=n,
+        wrapped=f"{deep}{head}\n{deep}    loss = criterion(model(x), y)\n{deep}    fabric.backward(loss / {n})",
+    )  # fmt: skip
+    assert [d.code for d in lint(Source("train.py", bad), Config()).diagnostics] == ["GA601"]
+    assert repaired(bad, frozenset({"GA601"}), unsafe=False).text == good

@@ -74,7 +74,7 @@ def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = 
     if fact is None or backward is None:
         return
     kinds = {getattr(s.view.run.modules.get(int(i)), "wrap", "") for i, _ in fact.facts.synced}
-    if not kinds <= {"ddp", "fsdp"}:
+    if not kinds <= {"ddp", "fsdp"} and kinds != {"fabric"}:
         return
     for event in _forwards(s, fact)[:1]:
         forward = next((n for n in s.outline.nodes(event.span) if isinstance(n, p.Call)), None)
@@ -92,6 +92,9 @@ def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = 
                 wrapped |= {p.text(target) for target in stmt.targets}
         model = _model(s, forward, rows[0], wrapped)
         if model is None:
+            continue
+        if kinds == {"fabric"}:
+            yield from _by_fabric(s, rows, model)
             continue
         optional = _optional(s, model, rows[0])
         outer = _outer(s, rows[0])
@@ -272,6 +275,35 @@ def _write(
         editor.insert_before(rows[0], [f"{name} = {last}"])
         header = f"with {null}() if {name} else {model}.no_sync():"
     editor.wrap(*rows, header)
+
+
+def _by_fabric(s: Situation, rows: tuple[p.Stmt, p.Stmt], model: str) -> Iterator[Candidate]:
+    """`with fabric.no_backward_sync(model, enabled=…)`."""
+    fabric = _fabric(s, rows[0])
+    for condition, rename in _boundaries(s, rows[0]) if fabric is not None else ():
+        for positive in (True, False):
+            editor = s.editor()
+            try:
+                header = f"with {fabric}.no_backward_sync({model}, enabled={_said(s, condition, not positive)}):"
+                if not editor.fits(s.lines.indent(rows[0].span.row), header):
+                    name = fresh(s.outline, "boundary", "is_boundary")
+                    editor.insert_before(rows[0], [f"{name} = {_said(s, condition, positive)}"])
+                    header = f"with {fabric}.no_backward_sync({model}, enabled=not {name}):"
+                editor.wrap(*rows, header)
+                if rename is not None:
+                    editor.replace(rename[0].span, rename[1])
+            except Unfixable:
+                continue
+            yield s.done(editor, f"run all but the window's last micro-batch under `{fabric}.no_backward_sync`")
+
+
+def _fabric(s: Situation, at: p.Stmt) -> str | None:
+    """The Fabric whose `setup` wrapped the model, as it can be spelled at a statement."""
+    made = next((q[0] for q in s.finding.related if q[1] == "wrapped here"), None)
+    call = next((n for n in s.outline.nodes(made) if isinstance(n, p.Call)), None) if made is not None else None
+    if call is None or not isinstance(call.func, p.Attr) or not s.visible(call.func.value, at):
+        return None
+    return s.text(call.func.value)
 
 
 def _said(s: Situation, condition: p.Expr | str, positive: bool, operand: bool = False) -> str:
