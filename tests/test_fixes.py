@@ -315,3 +315,41 @@ def test_fabric_has_its_own_spelling(index: str, n: str, head: str) -> None:
     )  # fmt: skip
     assert [d.code for d in lint(Source("train.py", bad), Config()).diagnostics] == ["GA601"]
     assert repaired(bad, frozenset({"GA601"}), unsafe=False).text == good
+
+
+WALKED = """import torch
+from tqdm import tqdm
+
+
+def train(model, loader, criterion, batches: int, logger):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        bar = {bar}
+        for i{rest} in {over}:
+            loss = criterion(model({batch})) / 4
+            loss.backward()
+            if (i + 1) % 4 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("bar", "rest", "over", "batch", "length"),
+    [
+        ("None", ", x", "enumerate(logger.log_every(loader, 10))", "x", "len(loader)"),
+        ("tqdm(range(batches), desc='a')", "", "bar", "next(loader)", "batches"),
+        ("tqdm(enumerate(loader), total=9)", ", x", "bar", "x", "len(loader)"),
+        ("tqdm(loader)", ", x", "enumerate(bar)", "x", "len(bar)"),
+        ("None", "", "range(batches // 2)", "next(loader)", "batches // 2"),
+    ],
+)
+def test_the_length_of_the_epoch_is_found_behind_its_bar(
+    bar: str, rest: str, over: str, batch: str, length: str
+) -> None:
+    text = WALKED.format(bar=bar, rest=rest, over=over, batch=batch)
+    assert "GA402" in {d.code for d in lint(Source("train.py", text), Config()).diagnostics}
+    good = text.replace("(i + 1) % 4 == 0:", f"(i + 1) % 4 == 0 or i + 1 == {length}:").replace(") / 4", ") / window")
+    indent = "            loss ="
+    good = good.replace(indent, f"            window = min(4, {length} - i // 4 * 4)\n{indent}")
+    assert repaired(text, frozenset({"GA402"})).text == good

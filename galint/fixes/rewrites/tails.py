@@ -13,7 +13,7 @@ from galint.fixes.rewrites.clearing import optimizer_text
 from galint.fixes.situation import ATOMS, Candidate, Situation, moduli
 from galint.run.static import terminal
 
-_BARS = {"tqdm", "trange", "track", "progress_bar", "prange", "rich_progress"}
+_BARS = {"tqdm", "log_every", "trange", "track", "progress_bar", "prange", "rich_progress"}
 
 
 @dataclass(slots=True)
@@ -197,7 +197,8 @@ def _walk(s: Situation) -> Walk | None:
         if len(source.args) != 1 or loop.target.id == "_":
             return None
         end = source.args[0].value
-        length = s.text(end) if isinstance(end, (*ATOMS, p.BinOp)) else f"({s.text(end)})"
+        plain = isinstance(end, ATOMS) or (isinstance(end, p.BinOp) and end.op in {"+", "-", "*", "/", "//", "%"})
+        length = s.text(end) if plain else f"({s.text(end)})"
         return Walk(loop, loop.target.id, 0, capped[0] if capped is not None else length, anchor)
     if source is not loop.iter and not _within(s, source, loop):
         source = loop.iter  # what the loop goes over has a name
