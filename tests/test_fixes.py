@@ -353,3 +353,92 @@ def test_the_length_of_the_epoch_is_found_behind_its_bar(
     indent = "            loss ="
     good = good.replace(indent, f"            window = min(4, {length} - i // 4 * 4)\n{indent}")
     assert repaired(text, frozenset({"GA402"})).text == good
+
+
+OPTIONAL = """import torch
+
+try:
+    from apex import amp
+
+    half = True
+except ImportError:
+    half = False
+
+
+def train(model, loader, criterion, clip, scaler, n: int):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(n * 8):
+        loss = criterion(model(next(loader)))
+        if half:
+            with amp.scale_loss({loss}, optimizer) as scaled:
+                scaled.backward()
+        else:
+            {backward}
+        if (i + 1) % n == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+def test_both_branches_of_a_backward_are_divided() -> None:
+    text = OPTIONAL.format(loss="loss", backward="loss.backward()")
+    found = [d for d in lint(Source("train.py", text), Config()).diagnostics if d.code == "GA201"]
+    assert found
+    good = OPTIONAL.format(loss="loss / n", backward="(loss / n).backward()")
+    assert repaired(text, frozenset({"GA201"})).text == good
+
+
+CLIPPED = """import torch
+
+
+def train(model, loader, criterion, clip, n: int, half: bool):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler() if half else None
+    for i in range(n * 8):
+        loss = criterion(model(next(loader))) / n
+        if scaler:
+            scaler.scale(loss).backward()
+        else:
+            loss.backward()
+{before}        if (i + 1) % n == 0:
+{inside}            if scaler:
+                scaler.step(optimizer)
+                scaler.update()
+            else:
+                optimizer.step()
+            optimizer.zero_grad()
+"""
+BLOCK = """        if clip:
+            # the scale has to go first
+            if scaler:
+                scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+"""
+
+
+def test_clipping_moves_as_a_block_and_serves_both_kinds_of_step() -> None:
+    text = CLIPPED.format(before=BLOCK, inside="")
+    assert {d.code for d in lint(Source("train.py", text), Config()).diagnostics} >= {"GA301"}
+    moved = "".join(f"    {line}\n" for line in BLOCK.splitlines())
+    assert repaired(text, frozenset({"GA301", "GA303"})).text == CLIPPED.format(before="", inside=moved)
+
+
+def test_a_fix_may_not_lose_the_clipping() -> None:
+    """In the branch with a scaler alone, it would not serve the other kind of step."""
+    from galint.fixes.prove import examine, proved
+
+    source = Source("train.py", CLIPPED.format(before=BLOCK, inside=""))
+    diagnostic = next(d for d in lint(source, Config()).diagnostics if d.code == "GA301")
+    before = examine(source, Config(), None)
+    good = CLIPPED.format(before="", inside="".join(f"    {line}\n" for line in BLOCK.splitlines()))
+    lost = CLIPPED.format(before="", inside="").replace(
+        "                scaler.step",
+        "                scaler.unscale_(optimizer)\n"
+        "                torch.nn.utils.clip_grad_norm_(model.parameters(), clip)\n                scaler.step",
+    )
+    assert before is not None
+    for text, right in ((good, True), (lost, False)):
+        after = examine(Source("train.py", text), Config(), None)
+        assert after is not None
+        label = next(key for key in before.by_run if key[0].endswith("train"))
+        assert proved(diagnostic, label, before, after) is right, text
