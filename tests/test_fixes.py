@@ -244,6 +244,7 @@ from torch.optim.lr_scheduler import LinearLR
 def train(model, loader, criterion, accum: int, epochs: int):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scheduler = LinearLR(optimizer, total_iters={steps} * epochs)
+    every = max(1, {ended})
     for epoch in range(epochs):
         for i, (x, y) in enumerate(loader):
 {window}            loss = criterion(model(x), y) / {divisor}
@@ -265,11 +266,20 @@ def train(model, loader, criterion, accum: int, epochs: int):
     ],
 )
 def test_a_step_for_the_last_window_is_counted_in_the_schedule(imports: str, added: str, rounded: str) -> None:
-    bad = SCHEDULED.format(imports=imports, steps="len(loader) // accum", window="", divisor="accum", clause="")
+    bad = SCHEDULED.format(
+        imports=imports,
+        steps="len(loader) // accum",
+        ended="100 // (len(loader) // accum)",
+        window="",
+        divisor="accum",
+        clause="",
+    )
     window = "            window = min(accum, len(loader) - i // accum * accum)\n"
     clause = " or i + 1 == len(loader)"
     added = added or imports.replace("import os", "import math\nimport os")
-    good = SCHEDULED.format(imports=added, steps=rounded, window=window, divisor="window", clause=clause)
+    good = SCHEDULED.format(
+        imports=added, steps=rounded, ended=f"100 // {rounded}", window=window, divisor="window", clause=clause
+    )
     assert [d.code for d in lint(Source("train.py", bad), Config()).diagnostics] == ["GA402"]
     assert repaired(bad, frozenset({"GA402"})).text == good
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from galint.fixes.naming import ceil, fresh
 from galint.fixes.rewrites.clearing import optimizer_text
 from galint.fixes.situation import ATOMS, Candidate, Situation, moduli
 from galint.run.static import terminal
+from galint.source import Span
 
 _BARS = {"tqdm", "log_every", "trange", "track", "progress_bar", "prange", "rich_progress"}
 
@@ -61,7 +63,7 @@ def _stepped(s: Situation) -> Iterator[Candidate]:
             continue
         rounded = ceil(editor) if counted else ""
         for node in counts if counted else ():
-            editor.replace(node.span, f"{rounded}({s.text(node.left)} / {s.text(node.right)})")
+            editor.replace(_with_parentheses(s, node), f"{rounded}({s.text(node.left)} / {s.text(node.right)})")
         message = "step with the last batch too" + (", and divide its window by its own length" if scaled else "")
         yield s.done(editor, message, Applicability.UNSAFE)
 
@@ -78,6 +80,14 @@ def _counted_steps(s: Situation, walk: Walk, number: p.Expr) -> list[p.BinOp]:
         and p.text(n.right) == spelled
         and s.outline.function(n) is function
     ]
+
+
+def _with_parentheses(s: Situation, node: p.Expr) -> Span:
+    """An operation's span with the parentheses right around it, which a call does not need."""
+    text, (start, end) = s.lines.text, s.lines.at(node.span)
+    own = text[start - 1 : start] == "(" and text[end : end + 1] == ")"
+    called = re.search(r"[\w\])]\s*$", text[: start - 1][-20:]) is not None
+    return Span(*s.lines.place(start - 1), *s.lines.place(end + 1)) if own and not called else node.span
 
 
 def tail_window_scale(s: Situation) -> Iterator[Candidate]:
