@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -23,6 +23,9 @@ from galint.driver import Outcome, with_severities
 from galint.errors import ConfigError, SourceError
 from galint.render.style import counted
 from galint.source import Source, read_bytes
+
+if TYPE_CHECKING:
+    from galint.fixes.cells import CellDraft
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -187,16 +190,22 @@ def _offered(diagnostics: list[Diagnostic], codes: frozenset[str]) -> list[Diagn
 
 
 def _write(item: _Item, new: bytes) -> None:
-    from galint.errors import ParseError
     from galint.fixes.write import replace_file
-    from galint.syntax import parse
 
     assert item.path is not None
-    try:
-        parse(Source.from_bytes(new, item.filename).text)
-    except ParseError as error:
-        raise SourceError(f"{item.filename}: the fixed text would not parse ({error}); not fixed") from None
+    _parses(Source.from_bytes(new, item.filename).text, item.filename)
     replace_file(item.path, item.data, new, item.filename)
+
+
+def _parses(text: str, filename: str) -> None:
+    """Raises SourceError where a text that is about to be written is not Python."""
+    from galint.errors import ParseError
+    from galint.syntax import parse
+
+    try:
+        parse(text)
+    except ParseError as error:
+        raise SourceError(f"{filename}: the fixed text would not parse ({error}); not fixed") from None
 
 
 def _ignored(item: _Item, source: Source, found: list[Diagnostic], outcome: Outcome, done: Done) -> list[Diagnostic]:
@@ -233,7 +242,7 @@ def _notebook(
         if count and cells.takes(changes):
             cells.make(changes)
             done.ignores += count
-            _put(item, cells.data, outcome)
+            _put(item, cells, outcome)
         if item.path is None:
             done.stdin = cells.data
         return [d for d in found if d.code < "GA1"]
@@ -249,7 +258,7 @@ def _notebook(
                 for number, before, after in cells.differences()
             )
         else:
-            _put(item, cells.data, outcome)
+            _put(item, cells, outcome)
         outcome.texts[item.filename] = cells.data
         done.applied += fixed.applied
     if item.path is None and not fixing.diff:
@@ -257,13 +266,13 @@ def _notebook(
     return _offered(with_severities(cells.book.relocate(fixed.report), item.config).diagnostics, codes)
 
 
-def _put(item: _Item, new: bytes, outcome: Outcome) -> None:
-    """Write a notebook, whose cells were parsed when they were made."""
+def _put(item: _Item, cells: CellDraft, outcome: Outcome) -> None:
     from galint.fixes.write import replace_file
 
     if item.path is not None:
-        replace_file(item.path, item.data, new, item.filename)
-    outcome.texts[item.filename] = new
+        _parses(cells.book.source.text, item.filename)
+        replace_file(item.path, item.data, cells.data, item.filename)
+    outcome.texts[item.filename] = cells.data
 
 
 def _diff(source: Source, text: str) -> str:
