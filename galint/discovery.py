@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import stat
@@ -68,7 +69,7 @@ def may_matter(data: bytes) -> bool:
     words = all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
     if not (words and _calls(data)) and not _launches(data):
         return False
-    if data.lstrip()[:1] == b"{":  # a notebook: its code stands in texts
+    if data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{":  # a notebook: its code stands in texts
         return True
     code = _TEXTS_AND_COMMENTS.sub(b"''", data)
     return (words and _calls(code)) or _launches(code)

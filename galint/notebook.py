@@ -50,11 +50,12 @@ class Notebook:
 
     def relocate(self, report: Report) -> Report:
         """The report with every place counted within its cell."""
-        report.diagnostics = [self._diagnostic(d) for d in report.diagnostics]
+        report.diagnostics = [self.place(d) for d in report.diagnostics]
         report.not_understood = [self._loop(loop) for loop in report.not_understood]
         return report
 
-    def _diagnostic(self, d: Diagnostic) -> Diagnostic:
+    def place(self, d: Diagnostic) -> Diagnostic:
+        """A diagnostic with every place counted within its cell."""
         cell, span = self.locate(d.span)
         related = tuple(self._related(r, cell) for r in d.related)
         return replace(d, cell=cell, span=span, related=related, fix=self._fix(d.fix, cell))

@@ -346,6 +346,14 @@ def _free_port() -> int:
         return int(server.getsockname()[1])
 
 
+def _forget_accelerate() -> None:
+    """Accelerate keeps its state for the whole process."""
+    accelerate = sys.modules.get("accelerate")
+    if accelerate is not None:
+        accelerate.state.AcceleratorState._reset_state(True)
+        accelerate.state.GradientState._reset_state()
+
+
 def observe(script: Path, folder: Path) -> Observation:
     """Run `script` as a program in `folder` (where it may save files) and tell what its steps applied.
 
@@ -355,6 +363,7 @@ def observe(script: Path, folder: Path) -> Observation:
     world = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost"}
     world["MASTER_PORT"] = str(_free_port())
     torch.manual_seed(0)
+    _forget_accelerate()
     with (
         mock.patch.dict(os.environ, world),
         mock.patch.object(sys, "argv", [str(script)]),

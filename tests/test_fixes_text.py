@@ -49,6 +49,16 @@ def test_line_ends_stay(newline: str) -> None:
     assert fixed != plain.replace("\n", newline)
 
 
+def test_a_new_line_ends_as_the_line_above_it() -> None:
+    script = next(p for p in BAD if p.name == "zero_at_top_of_micro_batch.py")
+    plain = without_marks(script.read_text(encoding="utf-8"))
+    head = plain.count("\n", 0, plain.index("    optimizer.step()")) - 1
+    mixed = plain.replace("\n", "\r\n", head)
+    assert _fixed(mixed).replace("\r\n", "\n") == _fixed(plain)
+    rows = [line for line in _fixed(mixed).splitlines(keepends=True) if "zero_grad" in line]
+    assert rows and all(not row.endswith("\r\n") for row in rows)
+
+
 @pytest.mark.parametrize(
     ("head", "encoding", "bom"),
     [("", "utf-8", False), ("", "utf-8", True), ("# -*- coding: latin-1 -*-\n", "iso8859-1", False)],

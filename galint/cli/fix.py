@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -23,6 +23,9 @@ from galint.driver import Outcome, with_severities
 from galint.errors import ConfigError, SourceError
 from galint.render.style import counted
 from galint.source import Source, read_bytes
+
+if TYPE_CHECKING:
+    from galint.fixes.cells import CellDraft
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -159,14 +162,14 @@ def _one(
     from galint.fixes import allowed, attach, fix_source
 
     if item.filename.endswith(".ipynb"):
-        return _notebook(item, found)
+        return _notebook(item, found, fixing, codes, outcome, done)
     # Standard input is linted as if it were the file of its name, so its path takes part in per-file ignores.
     source = Source.from_bytes(item.data, item.filename, item.path or Path.cwd() / item.filename)
     if fixing.add_ignore:
         return _ignored(item, source, found, outcome, done)
     if not fixing.applies:
         report = attach(Report(list(found)), source, item.config, item.root)
-        return [d if d.code in codes else replace(d, fix=None) for d in report.diagnostics]
+        return _offered(report.diagnostics, codes)
     fixed = fix_source(source, item.config, item.root, allowed(fixing.unsafe_fixes, codes))
     new = source.encode(fixed.text)
     if fixed.applied:
@@ -178,20 +181,31 @@ def _one(
         done.applied += fixed.applied
     if item.path is None and not fixing.diff:
         done.stdin = new
-    return with_severities(fixed.report, item.config).diagnostics
+    return _offered(with_severities(fixed.report, item.config).diagnostics, codes)
+
+
+def _offered(diagnostics: list[Diagnostic], codes: frozenset[str]) -> list[Diagnostic]:
+    """The findings without the fixes of rules that may not be fixed."""
+    return [d if d.code in codes else replace(d, fix=None) for d in diagnostics]
 
 
 def _write(item: _Item, new: bytes) -> None:
-    from galint.errors import ParseError
     from galint.fixes.write import replace_file
-    from galint.syntax import parse
 
     assert item.path is not None
-    try:
-        parse(Source.from_bytes(new, item.filename).text)
-    except ParseError as error:
-        raise SourceError(f"{item.filename}: the fixed text would not parse ({error}); not fixed") from None
+    _parses(Source.from_bytes(new, item.filename).text, item.filename)
     replace_file(item.path, item.data, new, item.filename)
+
+
+def _parses(text: str, filename: str) -> None:
+    """Raises SourceError where a text that is about to be written is not Python."""
+    from galint.errors import ParseError
+    from galint.syntax import parse
+
+    try:
+        parse(text)
+    except ParseError as error:
+        raise SourceError(f"{filename}: the fixed text would not parse ({error}); not fixed") from None
 
 
 def _ignored(item: _Item, source: Source, found: list[Diagnostic], outcome: Outcome, done: Done) -> list[Diagnostic]:
@@ -209,19 +223,56 @@ def _ignored(item: _Item, source: Source, found: list[Diagnostic], outcome: Outc
     return [d for d in found if d.code < "GA1"]
 
 
-def _notebook(item: _Item, found: list[Diagnostic]) -> list[Diagnostic]:
-    """A notebook's fixes are shown, not applied: its cells are not one text."""
-    from galint import notebook
+def _notebook(
+    item: _Item, found: list[Diagnostic], fixing: FixOptions, codes: frozenset[str], outcome: Outcome, done: Done
+) -> list[Diagnostic]:
+    """As for a script, on the text that the code cells make together; written back cell by cell."""
     from galint.engine import lint
-    from galint.fixes import attach
+    from galint.fixes import allowed, attach, draft, fix_source
+    from galint.fixes.ignoring import ignores
 
-    book = notebook.load(item.data, item.filename)
-    if book is None:
+    cells = draft(item.data, item.filename)
+    if cells is None:
         return found
-    source = replace(book.source, path=item.path)
-    report = book.relocate(attach(lint(source, item.config, item.root), source, item.config, item.root))
-    fixes = {(d.code, d.cell, d.span): d.fix for d in report.diagnostics}
-    return [replace(d, fix=fixes.get((d.code, d.cell, d.span))) for d in found]
+    source = replace(cells.book.source, path=item.path or Path.cwd() / item.filename)
+    if fixing.add_ignore:
+        changes, count = ignores(
+            source.text, with_severities(lint(source, item.config, item.root), item.config).diagnostics
+        )
+        if count and cells.takes(changes):
+            cells.make(changes)
+            done.ignores += count
+            _put(item, cells, outcome)
+        if item.path is None:
+            done.stdin = cells.data
+        return [d for d in found if d.code < "GA1"]
+    if not fixing.applies:
+        report = cells.book.relocate(attach(lint(source, item.config, item.root), source, item.config, item.root))
+        fixes = {(d.code, d.cell, d.span): d.fix for d in report.diagnostics if d.code in codes}
+        return [replace(d, fix=fixes.get((d.code, d.cell, d.span))) for d in found]
+    fixed = fix_source(source, item.config, item.root, allowed(fixing.unsafe_fixes, codes), cells)
+    if fixed.applied:
+        if fixing.diff:
+            done.diffs += "".join(
+                _diff(replace(source, filename=f"{item.filename}:cell {number}", text=before), after)
+                for number, before, after in cells.differences()
+            )
+        else:
+            _put(item, cells, outcome)
+        outcome.texts[item.filename] = cells.data
+        done.applied += fixed.applied
+    if item.path is None and not fixing.diff:
+        done.stdin = cells.data
+    return _offered(with_severities(cells.book.relocate(fixed.report), item.config).diagnostics, codes)
+
+
+def _put(item: _Item, cells: CellDraft, outcome: Outcome) -> None:
+    from galint.fixes.write import replace_file
+
+    if item.path is not None:
+        _parses(cells.book.source.text, item.filename)
+        replace_file(item.path, item.data, cells.data, item.filename)
+    outcome.texts[item.filename] = cells.data
 
 
 def _diff(source: Source, text: str) -> str:
@@ -250,7 +301,8 @@ def tell(done: Done, fixing: FixOptions) -> None:
     if fixing.show_fixes:
         for diagnostic in done.applied:
             assert diagnostic.fix is not None
-            place = f"{diagnostic.filename}:{diagnostic.span.row}"
+            cell = "" if diagnostic.cell is None else f":cell {diagnostic.cell}"
+            place = f"{diagnostic.filename}{cell}:{diagnostic.span.row}"
             warn(f"  {place}: {diagnostic.code} {diagnostic.name}: {diagnostic.fix.message}")
 
 

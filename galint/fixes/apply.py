@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from galint.config import Config
 from galint.diagnostic import Applicability, Diagnostic, Report
@@ -33,6 +34,19 @@ class Fixed:
         return self.source.text
 
 
+class Draft(Protocol):
+    """Where a text comes from, when it is not a file's own: a notebook's cells."""
+
+    def takes(self, changes: Sequence[Change]) -> bool:
+        """Whether it can say the changes."""
+
+    def make(self, changes: Sequence[Change]) -> str:
+        """Carry them out; the new text."""
+
+    def place(self, diagnostic: Diagnostic) -> Diagnostic:
+        """A diagnostic as it is shown, before the next change."""
+
+
 def allowed(unsafe: bool, codes: frozenset[str] | None = None) -> Allowed:
     """Whether a diagnostic's fix may be applied: a safe one, or any but display, of a rule in `codes`."""
     wanted = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
@@ -44,22 +58,27 @@ def allowed(unsafe: bool, codes: frozenset[str] | None = None) -> Allowed:
     return test
 
 
-def fix_source(source: Source, config: Config, root: Path | None, may: Allowed) -> Fixed:
+def fix_source(source: Source, config: Config, root: Path | None, may: Allowed, draft: Draft | None = None) -> Fixed:
     """Apply every fix that `may` allows and what those make possible.
 
     Fixes of one round are applied errors first, then in the order of the text; one that touches what an earlier
-    one touched waits for the next round. Suppressed findings and rules that do not run are left alone.
+    one touched waits for the next round. Suppressed findings and rules that do not run are left alone. With a
+    `draft`, only what it takes is applied, there as well.
     """
     result = Fixed(source, lint(source, config, root))
     seen = {source.text}
     while result.rounds < ROUNDS:
         fixable = attach(result.report, result.source, config, root)
         result.report = fixable
-        chosen = [d for d in fixable.diagnostics if may(d)]
+        chosen = [d for d in fixable.diagnostics if may(d) and (draft is None or draft.takes(_changes(d, result)))]
         chosen.sort(key=lambda d: (-d.severity.rank, d.span, d.code))
-        text, applied = _round(result.source, chosen, config, root)
+        changes, applied = _round(result.source, chosen, config, root, draft)
+        text = apply_changes(result.source.text, changes)
         if not applied or text in seen:
             break
+        if draft is not None:
+            applied = [draft.place(d) for d in applied]
+            assert draft.make(changes) == text
         seen.add(text)
         result.source = replace(result.source, text=text)
         result.applied += applied
@@ -68,8 +87,15 @@ def fix_source(source: Source, config: Config, root: Path | None, may: Allowed) 
     return result
 
 
-def _round(source: Source, chosen: list[Diagnostic], config: Config, root: Path | None) -> tuple[str, list[Diagnostic]]:
-    """The text with as many of the fixes as go together; only the first where together they bring a new finding."""
+def _changes(diagnostic: Diagnostic, result: Fixed) -> list[Change]:
+    assert diagnostic.fix is not None
+    return changes_of(diagnostic.fix.edits, result.source)
+
+
+def _round(
+    source: Source, chosen: list[Diagnostic], config: Config, root: Path | None, draft: Draft | None
+) -> tuple[list[Change], list[Diagnostic]]:
+    """As many of the fixes as go together; only the first where together they bring a new finding."""
     taken: list[Change] = []
     applied: list[Diagnostic] = []
     for diagnostic in chosen:
@@ -79,13 +105,12 @@ def _round(source: Source, chosen: list[Diagnostic], config: Config, root: Path 
         if not overlaps(fresh, taken):
             taken += fresh
             applied.append(diagnostic)
-    if not applied:
-        return source.text, []
-    text = apply_changes(source.text, taken)
-    if len(applied) > 1 and not _sound(source, text, config, root):
-        assert applied[0].fix is not None
-        return apply_changes(source.text, changes_of(applied[0].fix.edits, source)), applied[:1]
-    return text, applied
+    if len(applied) > 1:
+        together = draft is None or draft.takes(taken)
+        if not together or not _sound(source, apply_changes(source.text, taken), config, root):
+            assert applied[0].fix is not None
+            return changes_of(applied[0].fix.edits, source), applied[:1]
+    return taken, applied
 
 
 def _sound(source: Source, text: str, config: Config, root: Path | None) -> bool:

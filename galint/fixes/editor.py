@@ -43,6 +43,11 @@ class Editor:
                     return inner[len(outer) :]
         return "    "
 
+    def fits(self, indent: str, text: str) -> bool:
+        """Whether a line is no longer than the file's own lines get: 100 to 120 columns."""
+        longest = max(len(line) for line in self.lines.text.splitlines() or [""])
+        return len(indent) + len(text) <= min(120, max(100, longest))
+
     # --- whole statements ----------------------------------------------------------------------
 
     def alone(self, stmt: p.Stmt) -> bool:
@@ -170,7 +175,7 @@ class Editor:
         self._insert(row, "", text)
 
     def _insert(self, row: int, indent: str, text: list[str]) -> None:
-        newline = self.lines.newline
+        newline = self.lines.ending(max(row - 1, 1))
         body = newline.join(indent + line if line else line for line in text)
         place = self.lines.offset(row, 0)
         if row > len(self.lines) and not self.lines.text.endswith(("\n", "\r")):
@@ -191,7 +196,7 @@ class Editor:
             raise Unfixable
         start, end = self.head(first), last_row(last)
         indent, step = self.lines.indent(first_row(first)), self.step()
-        self._put(self.lines.offset(start, 0), f"{indent}{header}{self.lines.newline}")
+        self._put(self.lines.offset(start, 0), f"{indent}{header}{self.lines.ending(start)}")
         for row in range(start, end + 1):
             if self.lines.line(row).strip() and row not in self.string_rows():
                 self._put(self.lines.offset(row, 0), step)

@@ -16,6 +16,12 @@ _SKIP = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokeni
 
 def with_ignores(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[str, int]:
     """The text with the findings silenced, and how many of them; GA000 and GA001 cannot be."""
+    changes, count = ignores(text, diagnostics)
+    return apply_changes(text, changes), count
+
+
+def ignores(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[list[Change], int]:
+    """The changes that silence the findings, and how many findings those are."""
     lines = Lines(text)
     ends = _ends(text)
     wanted: dict[int, set[str]] = {}
@@ -38,7 +44,7 @@ def with_ignores(text: str, diagnostics: Iterable[Diagnostic]) -> tuple[str, int
             bare = line.rstrip()
             place = lines.offset(row, len(bare))
             changes.append(Change(place, place, f"  # galint: ignore[{', '.join(sorted(codes))}]"))
-    return apply_changes(text, changes), count
+    return changes, count
 
 
 def _ends(text: str) -> dict[int, int]:

@@ -32,12 +32,28 @@ def nullcontext(editor: Editor) -> str:
             for name, alias in stmt.names:
                 if name == "contextlib":
                     return f"{alias or name}.nullcontext"
-    _import(editor, body)
+    _import(editor, body, "contextlib", "from contextlib import nullcontext")
     return "nullcontext"
 
 
-def _import(editor: Editor, body: p.Body) -> None:
-    line = "from contextlib import nullcontext"
+def ceil(editor: Editor) -> str:
+    """How this file can say `math.ceil`; imports `math` where it cannot yet."""
+    body = editor.outline.program.body
+    for stmt in body:
+        if isinstance(stmt, p.ImportFrom) and stmt.module == "math":
+            for name, alias in stmt.names:
+                if name == "ceil":
+                    return alias or name
+        if isinstance(stmt, p.Import):
+            for name, alias in stmt.names:
+                if name == "math":
+                    return f"{alias or name}.ceil"
+    _import(editor, body, "math", "import math")
+    return "math.ceil"
+
+
+def _import(editor: Editor, body: p.Body, module: str, line: str) -> None:
+    """Add an import where isort would have it: plain ones first, both kinds in the order of their modules."""
     blocks: list[list[p.Import | p.ImportFrom]] = []
     for stmt in body:
         if not isinstance(stmt, p.Import | p.ImportFrom) or not editor.alone(stmt):
@@ -60,10 +76,13 @@ def _import(editor: Editor, body: p.Body) -> None:
         editor.insert_row(blocks[0][0].span.row, [line, ""])
         return
     plain = [k for k, s in enumerate(block) if isinstance(s, p.Import) and _standard(s)]
-    after = plain[-1] if plain else -1
-    for k, stmt in enumerate(block):
-        if isinstance(stmt, p.ImportFrom) and _standard(stmt) and stmt.module < "contextlib" and k > after - 1:
-            after = max(after, k)
+    if line.startswith("import "):
+        after = max((k for k in plain if block[k].names[0][0] < module), default=-1)
+    else:
+        after = plain[-1] if plain else -1
+        for k, stmt in enumerate(block):
+            if isinstance(stmt, p.ImportFrom) and _standard(stmt) and stmt.module < module and k > after - 1:
+                after = max(after, k)
     if after < 0:
         editor.insert_row(block[0].span.row, [line])
     else:

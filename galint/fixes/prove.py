@@ -42,6 +42,9 @@ class Exam:
     steps: dict[tuple[str, str], int] = field(default_factory=dict)
     """(entry, optimizer) → steps that applied something, over all runs."""
 
+    clipped: frozenset[tuple[str, str, str]] = frozenset()
+    """(entry, label of its run, optimizer) whose steps apply clipped gradients."""
+
     @property
     def counts(self) -> Counter[str]:
         """How often each rule was found."""
@@ -66,6 +69,8 @@ def examine(source: Source, config: Config, root: Path | None) -> Exam | None:
             exam.faults |= faults
             for ledger in view.ledgers:
                 key = (entry.entry.name, ledger.name)
+                if any(m.kind == "clip" for s in ledger.steps for m in s.marks):
+                    exam.clipped |= {(entry.entry.name, label, ledger.name)}
                 exam.steps[key] = exam.steps.get(key, 0) + sum(bool(s.applied) for s in ledger.steps)
     return exam
 
@@ -102,7 +107,10 @@ def _kinds(view: View, ledger: OptimizerLedger, partial: bool) -> Iterator[str]:
         right = {Fraction(1, len(window))}
         if cadence is not None and len(window) != cadence.n and not (last or partial):
             right.add(Fraction(1, cadence.n))  # the length is what is wrong with this window
-        if any(weight not in right for weight in _numbers(view, step)):
+        weights = _numbers(view, step)
+        if step.applied and not weights:
+            yield "unknown"  # what the run cannot put a number to is no proof
+        if any(weight not in right for weight in weights):
             yield "tail weight" if last or (partial and cadence and len(window) != cadence.n) else "weight"
         if any(m.kind == "clip" and m.scaled for m in step.marks):
             yield "clip"
@@ -177,6 +185,8 @@ def proved(diagnostic: Diagnostic, label: tuple[str, str], before: Exam, after: 
     if after.understood < before.understood:
         return False
     if any(count and not after.steps.get(key) for key, count in before.steps.items()):
+        return False
+    if before.clipped - after.clipped:
         return False
     kind = _COUNTED.get(diagnostic.code)
     if kind is not None and any(k == kind for _, _, k in after.by_run.get(label, ())):

@@ -253,7 +253,9 @@ class Situation:
         if number is None or not self.visible(number, at):
             return None
         text = self.text(number)
-        if any(_may_be_nothing(t, p.text(number)) for t in self.guard_tests):
+        step = self.step_statement
+        around = [n.test for n in self.outline.above(step) if isinstance(n, p.If)] if step is not None else []
+        if any(_may_be_nothing(t, p.text(number)) for t in (*self.guard_tests, *around)):
             return f"({text} or 1)"
         return text if isinstance(number, ATOMS) else f"({text})"
 

@@ -56,6 +56,11 @@ class Lines:
         """A row without its line end."""
         return self.whole(row).rstrip("\r\n")
 
+    def ending(self, row: int) -> str:
+        """How a row ends; as the file's first row does where it does not end."""
+        whole = self.whole(row)
+        return whole[len(whole.rstrip("\r\n")) :] or self.newline
+
     def indent(self, row: int) -> str:
         """The white space a row starts with."""
         line = self.line(row)

@@ -29,6 +29,9 @@ def divide_at(s: Situation, span: Span) -> Iterator[Candidate]:
         return
     number = s.divisor(call)
     if number is not None:
+        twins = _twins(s, call, loss, number)
+        if twins:
+            yield _divided(s, [loss, *twins], number)
         yield _divided(s, [loss], number)
         return
     function = s.outline.function(call)
@@ -49,6 +52,23 @@ def divide_at(s: Situation, span: Span) -> Iterator[Candidate]:
             passed.append(given)
     if passed and number is not None:
         yield _divided(s, passed, number)
+
+
+def _twins(s: Situation, call: p.Call, loss: p.Expr, number: str) -> list[p.Expr]:
+    """The same loss where the other branches of the `if`s around a backward run theirs (`if amp: … else: …`)."""
+    out: list[p.Expr] = []
+    for node in s.outline.above(call):
+        if isinstance(node, p.For | p.While | p.FunctionDef):
+            break
+        if not isinstance(node, p.If):
+            continue
+        other = node.orelse if s.outline.in_body(call, node.body) is not None else node.body
+        for inner in (n for stmt in other for n in s.outline.walk(stmt)):
+            if isinstance(inner, p.Call) and terminal(inner.func) == "backward" and s.divisor(inner) == number:
+                twin = loss_of(s, inner)
+                if twin is not None and p.text(twin) == p.text(loss):
+                    out.append(twin)
+    return out
 
 
 def _means(call: p.Call, function: p.FunctionDef) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from galint import program as p
-from galint.fixes.dividing import loss_of
+from galint.fixes.rewrites.dividing import loss_of
 from galint.fixes.situation import Candidate, Situation
 from galint.run.static import terminal
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.diagnostic import Applicability
-from galint.fixes.clearing import behind_step
 from galint.fixes.editor import Unfixable
+from galint.fixes.rewrites.clearing import behind_step, whole_step
+from galint.fixes.rewrites.unscaling import clipping_block, clips
 from galint.fixes.situation import Candidate, Situation
-from galint.fixes.unscaling import clips
 from galint.run.static import terminal
 
 _FOLLOWERS = {"step", "update", "zero_grad"}
@@ -26,7 +26,10 @@ def clip_in_window(s: Situation) -> Iterator[Candidate]:
         editor = s.editor()
         editor.wrap(stmt, stmt, f"if {accelerator}.sync_gradients:")
         yield s.done(editor, "clip only when the gradients are synchronised")
-    yield from _moved(s, [stmt], step, "move the clipping in front of the optimizer step", before=True)
+    message = "move the clipping in front of the optimizer step"
+    whole, block = whole_step(s, step), clipping_block(s, clip)
+    for moved, target in dict.fromkeys(((block, whole), (stmt, whole), (stmt, step))):
+        yield from _moved(s, [moved], target, message, before=True)
 
 
 def scaler_update_in_window(s: Situation) -> Iterator[Candidate]:

@@ -6,17 +6,15 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.diagnostic import Applicability
-from galint.fixes.cadence import arithmetic, shifted
 from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.naming import fresh, nullcontext
-from galint.fixes.outline import last_row
+from galint.fixes.rewrites.cadence import arithmetic, shifted
+from galint.fixes.rewrites.unwrapping import unwrap
 from galint.fixes.situation import ATOMS, Candidate, Situation
 from galint.fixes.textedit import Change
 from galint.run.facts import BackwardFact, Event
 from galint.run.static import terminal
 from galint.source import Span
-
-_WIDTH = 119
 
 
 def ddp_without_no_sync(s: Situation) -> Iterator[Candidate]:
@@ -76,7 +74,7 @@ def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = 
     if fact is None or backward is None:
         return
     kinds = {getattr(s.view.run.modules.get(int(i)), "wrap", "") for i, _ in fact.facts.synced}
-    if not kinds <= {"ddp", "fsdp"}:
+    if not kinds <= {"ddp", "fsdp"} and kinds != {"fabric"}:
         return
     for event in _forwards(s, fact)[:1]:
         forward = next((n for n in s.outline.nodes(event.span) if isinstance(n, p.Call)), None)
@@ -95,6 +93,9 @@ def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = 
         model = _model(s, forward, rows[0], wrapped)
         if model is None:
             continue
+        if kinds == {"fabric"}:
+            yield from _by_fabric(s, rows, model)
+            continue
         optional = _optional(s, model, rows[0])
         outer = _outer(s, rows[0])
         for condition, rename in _boundaries(s, rows[0]):
@@ -105,7 +106,7 @@ def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = 
                     if rename is not None:
                         editor.replace(rename[0].span, rename[1])
                     if strip is not None:
-                        _unwrap(editor, strip, rows)
+                        unwrap(editor, strip, rows)
                 except Unfixable:
                     continue
                 safety = Applicability.UNSAFE if "fsdp" in kinds else Applicability.SAFE
@@ -128,6 +129,8 @@ def _model(s: Situation, forward: p.Call, at: p.Stmt, paths: set[str]) -> str | 
 
 def _optional(s: Situation, model: str, at: p.Stmt) -> str | None:
     """The wrapper's class when the model is not wrapped in every configuration, as the file spells it."""
+    if any(isinstance(n, p.Attr) and n.name == "no_sync" and s.text(n.value) == model for n in s.outline.everything()):
+        return None  # the file calls it without asking
     made = next((q[0] for q in s.finding.related if q[1] == "wrapped here"), None)
     if made is None:
         idents = {int(i) for b in s.view.backwards() for i, _ in b.facts.synced}
@@ -251,13 +254,13 @@ def _write(
     """Wrap the rows; `positive` says that the condition is true on the last micro-batch."""
     last = _said(s, condition, positive)
     null = nullcontext(editor)
-    indent = len(s.lines.indent(rows[0].span.row))
+    indent = s.lines.indent(rows[0].span.row)
     if optional is not None or outer is not None:
         first = " and ".join([*([f"isinstance({model}, {optional})"] if optional else []), *([outer] if outer else [])])
         hold = fresh(s.outline, "hold", "hold_sync")
         negative = _said(s, condition, not positive, operand=True)
         said = [f"{hold} = {first} and {negative}"]
-        if indent + len(said[0]) > _WIDTH:
+        if not editor.fits(indent, said[0]):
             name = fresh(s.outline, "boundary", "is_boundary")
             said = [f"{name} = {last}", f"{hold} = {first} and not {name}"]
             if outer is not None and optional is not None:
@@ -267,11 +270,40 @@ def _write(
         editor.wrap(*rows, f"with {model}.no_sync() if {hold} else {null}():")
         return
     header = f"with {null}() if {last} else {model}.no_sync():"
-    if indent + len(header) > _WIDTH:
+    if not editor.fits(indent, header):
         name = fresh(s.outline, "boundary", "is_boundary")
         editor.insert_before(rows[0], [f"{name} = {last}"])
         header = f"with {null}() if {name} else {model}.no_sync():"
     editor.wrap(*rows, header)
+
+
+def _by_fabric(s: Situation, rows: tuple[p.Stmt, p.Stmt], model: str) -> Iterator[Candidate]:
+    """`with fabric.no_backward_sync(model, enabled=…)`."""
+    fabric = _fabric(s, rows[0])
+    for condition, rename in _boundaries(s, rows[0]) if fabric is not None else ():
+        for positive in (True, False):
+            editor = s.editor()
+            try:
+                header = f"with {fabric}.no_backward_sync({model}, enabled={_said(s, condition, not positive)}):"
+                if not editor.fits(s.lines.indent(rows[0].span.row), header):
+                    name = fresh(s.outline, "boundary", "is_boundary")
+                    editor.insert_before(rows[0], [f"{name} = {_said(s, condition, positive)}"])
+                    header = f"with {fabric}.no_backward_sync({model}, enabled=not {name}):"
+                editor.wrap(*rows, header)
+                if rename is not None:
+                    editor.replace(rename[0].span, rename[1])
+            except Unfixable:
+                continue
+            yield s.done(editor, f"run all but the window's last micro-batch under `{fabric}.no_backward_sync`")
+
+
+def _fabric(s: Situation, at: p.Stmt) -> str | None:
+    """The Fabric whose `setup` wrapped the model, as it can be spelled at a statement."""
+    made = next((q[0] for q in s.finding.related if q[1] == "wrapped here"), None)
+    call = next((n for n in s.outline.nodes(made) if isinstance(n, p.Call)), None) if made is not None else None
+    if call is None or not isinstance(call.func, p.Attr) or not s.visible(call.func.value, at):
+        return None
+    return s.text(call.func.value)
 
 
 def _said(s: Situation, condition: p.Expr | str, positive: bool, operand: bool = False) -> str:
@@ -291,45 +323,6 @@ def _said(s: Situation, condition: p.Expr | str, positive: bool, operand: bool =
     if isinstance(condition, p.Unary) and condition.op == "not":
         return s.text(condition.operand)
     return f"not {text}" if isinstance(condition, p.Name | p.Attr | p.Call) else f"not ({text})"
-
-
-def _unwrap(editor: Editor, around: p.With, rows: tuple[p.Stmt, p.Stmt]) -> None:
-    """Remove the header of a `with` and dedent its body; rows that were just indented stay where they are.
-
-    Where an `if` around it then does the same in both branches, the `if` goes as well.
-    """
-    if len(around.items) != 1 or not editor.alone(around) or around is rows[0]:
-        raise Unfixable
-    lines = editor.lines
-    inside = rows[0].span.row <= around.span.row <= last_row(rows[1])
-    if inside and _collapsed(editor, around):
-        return
-    header = range(around.span.row, around.body[0].span.row)
-    body = range(around.body[0].span.row, last_row(around) + 1)
-    starts = {lines.offset(row, 0) for row in (*header, *body)}
-    editor.changes = [c for c in editor.changes if not (c.start == c.end and c.start in starts)]
-    editor.changes.append(Change(lines.offset(header.start, 0), lines.offset(header.stop, 0), ""))
-    step = len(lines.indent(body.start)) - len(lines.indent(header.start))
-    for row in body:
-        if not inside and len(lines.indent(row)) >= step and row not in editor.string_rows():
-            editor.changes.append(Change(lines.offset(row, 0), lines.offset(row, step), ""))
-
-
-def _collapsed(editor: Editor, around: p.With) -> bool:
-    """`if last: x else: with …: x`, the `with` taken away, is `x`."""
-    holder = editor.outline.seats[around].holder
-    if not isinstance(holder, p.If) or editor.source(holder).startswith("elif"):
-        return False
-    other = holder.orelse if around in holder.body else holder.body
-    mine = [line for stmt in around.body for line in editor.take(stmt)]
-    if len(editor.outline.seats[around].body) > 1 or mine != [line for stmt in other for line in editor.take(stmt)]:
-        return False
-    lines = editor.lines
-    start, end = lines.offset(holder.span.row, 0), lines.offset(last_row(holder) + 1, 0)
-    editor.changes = [c for c in editor.changes if not start <= c.start < end]
-    indent = lines.indent(holder.span.row) + editor.step()
-    editor.changes.append(Change(start, end, "".join(indent + line + lines.newline for line in mine)))
-    return True
 
 
 def _raised(s: Situation, around: p.With, fact: BackwardFact) -> Iterator[Candidate]:
@@ -357,11 +350,19 @@ def _raised(s: Situation, around: p.With, fact: BackwardFact) -> Iterator[Candid
         yield s.done(editor, "let `no_sync` start at the forward")
 
 
+def _opened(s: Situation, around: p.With) -> Iterator[Candidate]:
+    """`with no_sync()` around the whole window: into the loop, around all but the last micro-batch."""
+    for span in s.backward_spans[:1]:
+        yield from _wrap(s, span, around)
+
+
 def unsynchronised_step(s: Situation) -> Iterator[Candidate]:
     """GA603: set the flag before the forward, in phase with the step, and call the wrapped module."""
     stmt = s.place
     if stmt is None:
         return
+    if isinstance(stmt, p.With) and s.loop is not None and stmt in s.outline.above(s.loop):
+        yield from _opened(s, stmt)
     for fact in s.view.backwards()[:1]:
         for event in _forwards(s, fact)[:1]:
             forward = _node(s, event.span)

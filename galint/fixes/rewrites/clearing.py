@@ -65,11 +65,8 @@ def _clear_statement(s: Situation) -> p.Stmt | None:
 
 def behind_step(s: Situation, step: p.Stmt) -> p.Stmt:
     """The last statement of the step's group: `scaler.update()` and the end of its `if scaler` / `else`."""
+    step = whole_step(s, step)
     seat = s.outline.seats[step]
-    holder = seat.holder
-    while isinstance(holder, p.If) and _steps(s, holder.body) and _steps(s, holder.orelse):
-        step, seat = holder, s.outline.seats[holder]
-        holder = seat.holder
     best = step
     for follower in seat.body[seat.index + 1 :]:
         if _calls(follower) not in {"update", "step"}:
@@ -80,6 +77,14 @@ def behind_step(s: Situation, step: p.Stmt) -> p.Stmt:
         elif _calls(follower) == "update":
             break
     return best
+
+
+def whole_step(s: Situation, step: p.Stmt) -> p.Stmt:
+    """The `if scaler` that steps in both of its branches, around one of these steps; else the step."""
+    holder = s.outline.seats[step].holder
+    while isinstance(holder, p.If) and _steps(s, holder.body) and _steps(s, holder.orelse):
+        step, holder = holder, s.outline.seats[holder].holder
+    return step
 
 
 def _steps(s: Situation, body: p.Body) -> bool:

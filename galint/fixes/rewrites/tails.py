@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from galint import program as p
 from galint.diagnostic import Applicability
-from galint.fixes.editor import Editor
-from galint.fixes.naming import fresh
+from galint.fixes.editor import Editor, Unfixable
+from galint.fixes.naming import ceil, fresh
+from galint.fixes.rewrites.clearing import optimizer_text
 from galint.fixes.situation import ATOMS, Candidate, Situation, moduli
 from galint.run.static import terminal
+from galint.source import Span
 
-_BARS = {"tqdm", "trange", "track", "progress_bar", "prange", "rich_progress"}
+_BARS = {"tqdm", "log_every", "trange", "track", "progress_bar", "prange", "rich_progress"}
 
 
 @dataclass(slots=True)
@@ -32,14 +35,24 @@ class Walk:
     source: p.Expr | None = None
 
 
-def partial_window(s: Situation) -> Iterator[Candidate]:
-    """GA402, GA403: correct a last-batch clause, or add one and scale the last window by its length."""
+def leaked_tail_window(s: Situation) -> Iterator[Candidate]:
+    """GA402: correct a last-batch clause, or add one and scale the last window by its length."""
+    yield from _stepped(s)
+
+
+def dropped_tail_window(s: Situation) -> Iterator[Candidate]:
+    """GA403: as GA402; what is thrown away and what leaks into the next epoch both want their own step."""
+    yield from _stepped(s)
+
+
+def _stepped(s: Situation) -> Iterator[Candidate]:
     yield from _never_true(s)
     walk = _walk(s)
     number = s.number
     if walk is None or number is None or not s.visible(number, walk.anchor):
         return
-    for scaled in (True, False):
+    counts = _counted_steps(s, walk, number)
+    for scaled, counted in dict.fromkeys(((True, bool(counts)), (True, False), (False, bool(counts)), (False, False))):
         editor = s.editor()
         if not _last_clause(s, editor, walk):
             return
@@ -48,12 +61,38 @@ def partial_window(s: Situation) -> Iterator[Candidate]:
             editor.replace(walk.source.span, f"enumerate({s.text(walk.source)})")
         if scaled and not _scale(s, editor, walk, number):
             continue
+        rounded = ceil(editor) if counted else ""
+        for node in counts if counted else ():
+            editor.replace(_with_parentheses(s, node), f"{rounded}({s.text(node.left)} / {s.text(node.right)})")
         message = "step with the last batch too" + (", and divide its window by its own length" if scaled else "")
         yield s.done(editor, message, Applicability.UNSAFE)
 
 
-def short_window(s: Situation) -> Iterator[Candidate]:
-    """GA205: divide by `min(N, what is left of the epoch)`."""
+def _counted_steps(s: Situation, walk: Walk, number: p.Expr) -> list[p.BinOp]:
+    """`len(loader) // N` in the loop's function: how many steps an epoch has, which the last window's step adds to."""
+    function, spelled = s.outline.function(walk.loop), p.text(number)
+    return [
+        n
+        for n in s.outline.everything()
+        if isinstance(n, p.BinOp)
+        and n.op == "//"
+        and s.text(n.left) == walk.length
+        and p.text(n.right) == spelled
+        and s.outline.function(n) is function
+    ]
+
+
+def _with_parentheses(s: Situation, node: p.Expr) -> Span:
+    """An operation's span with the parentheses right around it, which a call does not need."""
+    text, (start, end) = s.lines.text, s.lines.at(node.span)
+    own = text[start - 1 : start] == "(" and text[end : end + 1] == ")"
+    called = re.search(r"[\w\])]\s*$", text[: start - 1][-20:]) is not None
+    return Span(*s.lines.place(start - 1), *s.lines.place(end + 1)) if own and not called else node.span
+
+
+def tail_window_scale(s: Situation) -> Iterator[Candidate]:
+    """GA205: divide by `min(N, what is left of the epoch)`; behind the loop, rescale what the window has summed."""
+    yield from _rescaled(s)
     walk, number = _walk(s), s.number
     if walk is None or number is None or not s.visible(number, walk.anchor):
         return
@@ -63,6 +102,65 @@ def short_window(s: Situation) -> Iterator[Candidate]:
         editor.replace(walk.source.span, f"enumerate({s.text(walk.source)})")
     if _scale(s, editor, walk, number):
         yield s.done(editor, "divide the last window by its own length", Applicability.UNSAFE)
+
+
+def _rescaled(s: Situation) -> Iterator[Candidate]:
+    """`if pending > 0: step()` behind the loop: multiply the gradients by N / pending first."""
+    step, loop = s.step_statement, s.loop
+    if step is None or loop is None or loop in s.outline.above(step):
+        return
+    number = next((n for n in _numbers(s) if s.visible(n, step)), None)
+    guard = next((n for n in s.outline.above(step) if isinstance(n, p.If)), None)
+    if number is None or guard is None:
+        return
+    n = s.text(number) if isinstance(number, ATOMS) else f"({s.text(number)})"
+    one = s.editor().step()
+    optimizer = optimizer_text(s)
+    loops = [[f"for parameter in {model}.parameters():"] for model in _models(s, step)]
+    if optimizer is not None:
+        loops.append([f"for group in {optimizer}.param_groups:", f'{one}for parameter in group["params"]:'])
+    for length in _lengths(s, guard.test):
+        for header in loops:
+            deep = one * len(header)
+            lines = [*header, f"{deep}if parameter.grad is not None:", f"{deep}{one}parameter.grad *= {n} / {length}"]
+            editor = s.editor()
+            try:
+                editor.insert_before(guard.body[0], lines)
+            except Unfixable:
+                return
+            yield s.done(editor, "divide the last window by its own length", Applicability.UNSAFE)
+
+
+def _numbers(s: Situation) -> Iterator[p.Expr]:
+    """N as the file spells it, the run's own word for it first."""
+    cadences = [s.view.cadence(ledger) for ledger in s.view.ledgers if s.step in ledger.steps]
+    labels = {cadence.label for cadence in cadences if cadence is not None}
+    yield from (n for n in s.outline.everything() if isinstance(n, p.Name | p.Attr) and p.text(n) in labels)
+    if s.number is not None:
+        yield s.number
+
+
+def _lengths(s: Situation, test: p.Expr) -> Iterator[str]:
+    """What a flush's condition says about the length of the window: `pending > 0`, `i % N != 0`, `pending`."""
+    for node in test.values if isinstance(test, p.BoolOp) and test.op == "and" else (test,):
+        counted = node.left if isinstance(node, p.Compare) and len(node.ops) == 1 else node
+        if isinstance(counted, p.BinOp) and counted.op == "%":
+            yield f"({s.text(counted)})"
+        elif isinstance(counted, p.Name | p.Attr):
+            yield s.text(counted)
+
+
+def _models(s: Situation, at: p.Stmt) -> list[str]:
+    """The module that the loop runs, as it can be spelled at the step; empty where there are several."""
+    micros = set(s.step.window) if s.step is not None else set()
+    found: set[str] = set()
+    for event in s.view.run.events:
+        if event.kind == "forward" and event.micro in micros:
+            call = next((c for c in s.outline.nodes(event.span) if isinstance(c, p.Call)), None)
+            if call is None or not isinstance(call.func, p.Name | p.Attr) or not s.visible(call.func, at):
+                return []
+            found.add(s.text(call.func))
+    return list(found) if len(found) == 1 else []
 
 
 def _target(s: Situation, target: p.Expr) -> str:
@@ -91,11 +189,7 @@ def _walk(s: Situation) -> Walk | None:
         return None
     capped = _cap(s, loop)
     anchor = loop.body[0] if capped is None else capped[1]
-    source = loop.iter
-    while isinstance(source, p.Call) and (terminal(source.func) in _BARS or "bar" in terminal(source.func).lower()):
-        if not source.args:
-            return None
-        source = source.args[0].value
+    source = _plain(_made(s, loop, loop.iter))
     if isinstance(source, p.Call) and terminal(source.func) == "enumerate" and isinstance(loop.target, p.Sequence):
         index = loop.target.elts[0]
         start = next((a.value for a in source.args[1:]), None)
@@ -104,9 +198,7 @@ def _walk(s: Situation) -> Walk | None:
         first = start.value if start is not None else 0
         if type(first) is not int:
             return None
-        data = source.args[0].value
-        while isinstance(data, p.Call) and terminal(data.func) in _BARS and data.args:
-            data = data.args[0].value
+        data = _plain(source.args[0].value)
         length = capped[0] if capped is not None else _length(s, data)
         if length is None or first not in (0, 1):
             return None
@@ -115,12 +207,46 @@ def _walk(s: Situation) -> Walk | None:
         if len(source.args) != 1 or loop.target.id == "_":
             return None
         end = source.args[0].value
-        length = s.text(end) if isinstance(end, ATOMS) else f"({s.text(end)})"
+        plain = isinstance(end, ATOMS) or (isinstance(end, p.BinOp) and end.op in {"+", "-", "*", "/", "//", "%"})
+        length = s.text(end) if plain else f"({s.text(end)})"
         return Walk(loop, loop.target.id, 0, capped[0] if capped is not None else length, anchor)
+    if source is not loop.iter and not _within(s, source, loop):
+        source = loop.iter  # what the loop goes over has a name
     if capped is None and isinstance(source, p.Name | p.Attr) and isinstance(loop.target, p.Name | p.Sequence):
         index_name = fresh(s.outline, "i", "batch_index")
         return Walk(loop, index_name, 0, f"len({s.text(source)})", anchor, loop.target, source)
     return None
+
+
+def _plain(source: p.Expr) -> p.Expr:
+    """What a progress bar goes over; itself where there is no bar, or the bar is not given it first."""
+    while isinstance(source, p.Call) and source.args and not source.args[0].keyword:
+        if terminal(source.func) not in _BARS and "bar" not in terminal(source.func).lower():
+            break
+        source = source.args[0].value
+    return source
+
+
+def _made(s: Situation, loop: p.For, source: p.Expr) -> p.Expr:
+    """The call that a name was last given above the loop: `bar = tqdm(range(n))` or `enumerate(loader)`."""
+    if not isinstance(source, p.Name):
+        return source
+    values = [
+        stmt.value
+        for stmt in s.outline.seats
+        if isinstance(stmt, p.Assign)
+        and s.outline.function(stmt) is s.outline.function(loop)
+        and any(p.text(t) == source.id for t in stmt.targets)
+    ]
+    if len(values) == 1 and isinstance(values[0], p.Call):
+        made = _plain(values[0])
+        if isinstance(made, p.Call) and terminal(made.func) in {"range", "enumerate"}:
+            return made
+    return source
+
+
+def _within(s: Situation, node: p.Node, loop: p.For) -> bool:
+    return any(n is node for n in s.outline.walk(loop.iter))
 
 
 def _length(s: Situation, data: p.Expr) -> str | None:
@@ -188,5 +314,9 @@ def _scale(s: Situation, editor: Editor, walk: Walk, number: p.Expr) -> bool:
                     editor.replace(right.span, name)
     n = s.text(number) if isinstance(number, ATOMS) else f"({s.text(number)})"
     index = walk.index if not walk.first else f"({walk.index} - {walk.first})"
-    editor.insert_before(walk.anchor, [f"{name} = min({n}, {walk.length} - {index} // {n} * {n})"])
+    lines = [f"{name} = min({n}, {walk.length} - {index} // {n} * {n})"]
+    if not editor.fits(s.lines.indent(walk.anchor.span.row), lines[0]):
+        start = fresh(s.outline, "window_start", "first_of_window")
+        lines = [f"{start} = {index} // {n} * {n}", f"{name} = min({n}, {walk.length} - {start})"]
+    editor.insert_before(walk.anchor, lines)
     return True

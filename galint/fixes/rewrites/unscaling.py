@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.diagnostic import Applicability
-from galint.fixes.clearing import optimizer_text
 from galint.fixes.editor import Unfixable
+from galint.fixes.rewrites.clearing import optimizer_text, whole_step
 from galint.fixes.situation import Candidate, Situation
 from galint.run.static import terminal
 
@@ -19,24 +19,47 @@ def early_unscale(s: Situation) -> Iterator[Candidate]:
     unscale, step = s.place, s.step_statement
     if unscale is None or step is None or unscale is step:
         return
+    block = clipping_block(s, unscale)
+    if block is not unscale and clips(s, block):
+        yield from _in_front_of(s, [block], whole_step(s, step))
     for group in _groups(s, unscale):
-        target = _in_front(s, step, group)
-        if target is None or any(target is member for member in group):
-            continue
-        names = {n.id for stmt in group for n in s.outline.walk(stmt) if isinstance(n, p.Name)}
-        if not all(s.known(name, target) or not s.known(name, group[0]) for name in names):
-            continue
-        editor = s.editor()
-        try:
-            lines = editor.under(s.conditions(group[0], target), [row for g in group for row in editor.take(g)])
-            editor.delete_all(group)
-            editor.insert_before(target, lines)
-        except Unfixable:
-            continue
-        extra = any(not _is_unscale(stmt) and not clips(s, stmt) for stmt in group)
-        safety = Applicability.UNSAFE if extra else Applicability.SAFE
-        what = "`unscale_`" if len(group) == 1 else "`unscale_` and what follows it"
-        yield s.done(editor, f"move {what} in front of the optimizer step", safety)
+        yield from _in_front_of(s, group, _in_front(s, step, group))
+
+
+def _in_front_of(s: Situation, group: list[p.Stmt], target: p.Stmt | None) -> Iterator[Candidate]:
+    if target is None or any(target is n for member in group for n in s.outline.walk(member)):
+        return
+    names = {n.id for stmt in group for n in s.outline.walk(stmt) if isinstance(n, p.Name)}
+    if not all(s.known(name, target) or not s.known(name, group[0]) for name in names):
+        return
+    editor = s.editor()
+    try:
+        lines = editor.under(s.conditions(group[0], target), [row for g in group for row in editor.take(g)])
+        editor.delete_all(group)
+        editor.insert_before(target, lines)
+    except Unfixable:
+        return
+    extra = any(not _is_unscale(stmt) and not clips(s, stmt) for stmt in group)
+    safety = Applicability.UNSAFE if extra else Applicability.SAFE
+    what = "`unscale_`" if len(group) == 1 and not clips(s, group[0]) else "`unscale_` and what follows it"
+    yield s.done(editor, f"move {what} in front of the optimizer step", safety)
+
+
+def clipping_block(s: Situation, stmt: p.Stmt) -> p.Stmt:
+    """The `if max_norm:` around an unscaling or clipping that has nothing but these in it, the outermost one."""
+    holder = s.outline.seats[stmt].holder
+    while isinstance(holder, p.If) and not holder.orelse and all(_serves(s, inner) for inner in holder.body):
+        if s.lines.slice(holder.span).startswith("elif"):
+            break
+        stmt, holder = holder, s.outline.seats[holder].holder
+    return stmt
+
+
+def _serves(s: Situation, stmt: p.Stmt) -> bool:
+    """Whether a statement unscales or clips and does nothing else."""
+    if isinstance(stmt, p.If):
+        return not stmt.orelse and all(_serves(s, inner) for inner in stmt.body)
+    return _is_unscale(stmt) or (isinstance(stmt, p.ExprStmt) and clips(s, stmt))
 
 
 def _groups(s: Situation, unscale: p.Stmt) -> Iterator[list[p.Stmt]]:
