@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +20,7 @@ from galint.engine import explain, study
 from galint.errors import ParseError
 from galint.explain import LoopView, WindowView, at_line, listed
 from galint.render import explain_html, explain_json, explain_svg, explain_text
+from galint.render.explain_text import title
 from galint.source import Source
 from tests.marks import FIXTURES, fixtures
 
@@ -89,6 +91,18 @@ def test_a_partial_last_window_is_a_variant() -> None:
     epochs = epochs.replace("        for", "    for", 1)
     leaked, left = only(epochs).ledgers[0].variants[0].windows
     assert len(leaked.rows) == 6 and leaked.verdict == "different"
+
+
+def test_windows_that_look_alike_are_told_once_with_their_numbers() -> None:
+    stepped = PLAIN.replace("(i + 1) % 4 == 0", "(i + 1) % 4 == 0 or i + 1 == len(loader)")
+    assert stepped != PLAIN
+    body = stepped.replace("for ", "for epoch in range(2):\n    for ").replace("\n    ", "\n        ")
+    (ledger,) = only(body.replace("        for", "    for", 1)).ledgers
+    (tail,) = ledger.variants[0].windows
+    assert (tail.numbers, len(tail.rows), tail.applied) == ((3, 6), 2, "(g1 + g2)/4")
+    assert [title(replace(tail, numbers=n)) for n in ((2,), (3, 6), (1, 2, 4, 5, 6), (1, 2, 3))] == [
+        "window 2", "windows 3 and 6", "windows 1, 2 and 4 to 6", "windows 1 to 3",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -292,7 +306,7 @@ def test_svg_draws_the_fault_beside_the_large_batch() -> None:
 def test_svg_draws_the_applied_gradient_to_scale() -> None:
     source = fixture("no_division_at_all.py")
     svg = explain_svg.render(explain(source, Config()), source.lines)
-    assert any("times as long" in text for text in texts(svg))
+    assert any("times too large" in text for text in texts(svg))
     tall = [float(r.attrib["height"]) for r in ET.fromstring(svg).iter(f"{NAMESPACE}rect") if r.get("class") == "grad"]
     mean = [float(r.attrib["height"]) for r in ET.fromstring(svg).iter(f"{NAMESPACE}rect") if r.get("class") == "mean"]
     assert max(tall) > 2 * max(mean)

@@ -59,18 +59,17 @@ def windows(view: View, ledger: OptimizerLedger, loop: Span) -> list[WindowView]
     after = _Simulation(view, ledger).replay(items)
     scaled = any(b.scaled for b in view.run.backwards)
     out = [_window(view, d, after, scaled) for d in drafts if _touches(view, d, loop)]
-    return [replace(w, first=k, last=k) for k, w in enumerate(out, 1)]
+    return [replace(w, numbers=(k,)) for k, w in enumerate(out, 1)]
 
 
 def merged(all_windows: Iterable[WindowView]) -> list[WindowView]:
-    """Windows that look alike told once, with the numbers of the first and the last of a row of them."""
-    out: list[WindowView] = []
+    """Windows that look alike told once, with all their numbers, in the order of the first of each kind."""
+    out: dict[WindowView, WindowView] = {}
     for window in all_windows:
-        if out and shape(out[-1]) == shape(window):
-            out[-1] = replace(out[-1], last=window.last)
-        elif not any(shape(known) == shape(window) for known in out):
-            out.append(window)
-    return out
+        kind = shape(window)
+        known = out.get(kind)
+        out[kind] = window if known is None else replace(known, numbers=known.numbers + window.numbers)
+    return list(out.values())
 
 
 def shape(window: WindowView) -> WindowView:
@@ -83,7 +82,7 @@ def shape(window: WindowView) -> WindowView:
         kept = tuple(h for h in first.happenings if h.kind != "clear" or first.number > 1)
         rows = (replace(first, happenings=kept), *(r for r in rest if r is not None))
         window = replace(window, rows=rows)
-    return replace(window, first=0, last=0, opening=())
+    return replace(window, numbers=(), opening=())
 
 
 # --- the run's events, of one optimizer ----------------------------------------------------------
@@ -309,8 +308,7 @@ def _window(view: View, draft: _Draft, after: dict[int, _After], scaler: bool) -
             )
         )
     return WindowView(
-        0,
-        0,
+        (),
         tuple(rows),
         step.span if step is not None else None,
         _applied(view, step) if step is not None else "0",

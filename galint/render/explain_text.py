@@ -92,8 +92,18 @@ def _ledger(ledger: LedgerView, style: Style, place: Place) -> list[str]:
 
 
 def title(window: WindowView) -> str:
-    """`window 1`, `windows 1 to 3`."""
-    return f"window {window.first}" if window.first == window.last else f"windows {window.first} to {window.last}"
+    """`window 1`, `windows 1 to 3`, `windows 3 and 6`."""
+    rows: list[list[int]] = []
+    for number in window.numbers:
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    parts: list[str] = []
+    for row in rows:
+        parts += [f"{row[0]} to {row[-1]}"] if len(row) > 2 else map(str, row)
+    text = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return f"window{'s' if len(window.numbers) > 1 else ''} {text}"
 
 
 def _window(window: WindowView, label: str, style: Style, place: Place) -> list[str]:

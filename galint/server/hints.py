@@ -11,6 +11,7 @@ from galint.config.selectors import find_rule
 from galint.diagnostic import Diagnostic
 from galint.explain import LoopView, listed
 from galint.pages import page as rule_page
+from galint.render.explain_text import title
 from galint.server.convert import message
 from galint.server.documents import Encoding, to_range
 from galint.server.study import Study
@@ -62,8 +63,7 @@ def _steps(view: LoopView) -> Iterator[Note]:
         mark = "" if all(w.verdict != "different" for label, w in here if not label) else " ≠ large batch"
         lines = []
         for label, w in here[:6]:
-            number = f"window {w.first}" if w.first == w.last else f"windows {w.first} to {w.last}"
-            lines.append(f"{number}{', ' + label if label else ''}:")
+            lines.append(f"{title(w)}{', ' + label if label else ''}:")
             lines.append(f"- applied: `{w.applied}`\n- large batch: `{w.expected}`\n")
         if view.batch is not None:
             lines.append(f"effective batch: {view.batch}")
