@@ -11,6 +11,7 @@ from typing import Any
 
 from galint.diagnostic import Diagnostic, Report
 from galint.errors import ConfigError
+from galint.source import read_small
 
 Lines = Callable[[str, int | None], Sequence[str]]
 _VERSION = 1
@@ -79,7 +80,7 @@ def subtract(file: Path, report: Report, lines: Lines, linted: Collection[str]) 
 
 def _load(file: Path) -> dict[tuple[str, str, str], tuple[int, str]]:
     try:
-        document = json.loads(file.read_bytes())
+        document = json.loads(read_small(file))
     except OSError as error:
         raise ConfigError(f"baseline {file}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError):

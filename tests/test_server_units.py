@@ -222,6 +222,20 @@ def test_configuration_files_are_read_again_when_they_change(tmp_path: Path) -> 
     assert "GA101" in configs.of(tmp_path).codes
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_file_that_another_extends_is_read_again_too(tmp_path: Path, named: bool) -> None:
+    (tmp_path / "galint.toml").write_text('extend = "team/rules.toml"\n')
+    (tmp_path / "team").mkdir()
+    team, other = tmp_path / "team/rules.toml", tmp_path / "other"
+    team.write_text('ignore = ["GA101"]\n')
+    other.mkdir()
+    configs = room.Configs(room.read({"configuration": str(tmp_path / "galint.toml")} if named else {}))
+    assert "GA101" not in configs.of(tmp_path).codes and "GA101" not in configs.of(other).codes
+    team.write_text('ignore = ["GA401"]\n')
+    os.utime(team, ns=(1, 1))
+    assert "GA101" in configs.of(tmp_path).codes and "GA101" in configs.of(other).codes
+
+
 def test_findings_keep_their_severity_in_the_protocol() -> None:
     from galint.server.convert import diagnostic
 

@@ -76,13 +76,14 @@ def _shares(view: LoopView) -> Iterator[Note]:
         for row in window.rows if not label else ():
             for h in row.happenings:
                 if h.kind == "backward" and not h.file and row.share:
-                    share = f"×{row.share}" + (" ·scale" if row.scaled_loss else "")
+                    share = f"×{row.share}" + (" · loss scale" if row.scaled_loss else "")
                     known = shares.setdefault(h.span, [])
                     if share not in known:
                         known.append(share)
     for span, known in shares.items():
         text = " or ".join(known[:3])
-        yield Note(span, _short(text), f"each micro-batch's gradient is added {text}".replace("×", "times "))
+        said = text.replace(" · ", ", times the ").replace("×", "times ")
+        yield Note(span, _short(text), f"each backward adds its micro-batch's gradient {said}")
 
 
 def _short(label: str) -> str:

@@ -50,6 +50,8 @@ class Work:
         self.server = server
         self.pool = ThreadPoolExecutor(1, "galint")
         self.states: dict[str, _State] = {}
+        self.complaint = ""
+        """The mistake in a configuration file that the user was told last."""
 
     def soon(self, desk: Desk, delay: float | None = None) -> None:
         """Analyse a document once its client is quiet for a moment; an analysis of an older text is dropped."""
@@ -156,8 +158,11 @@ class Work:
         try:
             config = self.server.configs.of(folder)
         except ConfigError as error:
-            self.server.tell(str(error))
+            if str(error) != self.complaint:  # once, not at every keystroke
+                self.complaint = str(error)
+                self.server.tell(self.complaint)
             return None
+        self.complaint = ""
         if desk.path is None:
             return config, None
         if forced_out(desk.path, False, config, folder):
