@@ -144,8 +144,9 @@ def test_a_pipe_or_device_in_the_project_hangs_nothing(
     if settings is not None:
         (tmp_path / "galint.toml").write_text(settings)
     done = subprocess.run(
-        [sys.executable, "-m", "galint", "."], cwd=tmp_path, capture_output=True, text=True, timeout=60
-    )
+        ["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh", sys.executable, "-m", "galint", "."],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
     assert said in done.stderr and "Traceback" not in done.stderr
     if said:
         assert done.returncode == 2 and done.stderr.count("\n") == 1

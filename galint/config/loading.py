@@ -113,7 +113,10 @@ def file_layers(file: Path, read: set[Path] | None = None, *, named: bool = Fals
         seen.append(resolved)
         if read is not None:
             read.add(current)
-        table = _tool_table(current, _toml(current, named and current is file))
+        try:
+            table = _tool_table(current, _toml(current, named and current is file))
+        except ConfigError as error:
+            raise error if current is file else ConfigError(f"{show(file)}: `extend`: {error}") from None
         layer = _checked(table if table is not None else {}, current.parent, show(current))
         layers.insert(0, layer)
         current = layer.pop("extend", None)
