@@ -15,8 +15,10 @@ from galint.source import Source, Span
 
 
 def lint(source: Source, config: Config, root: object = None) -> Report:
-    """One GA101 a file; `# standin: sleep` waits a minute, `# standin: die` kills the process."""
+    """One GA101 a file; `# standin: sleep` creates the file $STANDIN_SLEEPS and waits a minute, `# standin: die` kills the process."""
     if "# standin: sleep" in source.text:
+        if told := os.environ.get("STANDIN_SLEEPS"):
+            open(told, "w").close()
         time.sleep(60)
     if "# standin: die" in source.text:
         os.kill(os.getpid(), signal.SIGKILL)

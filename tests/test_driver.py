@@ -88,13 +88,34 @@ def test_when_galint_ends_no_worker_stays(tmp_path: Path, number: signal.Signals
 
 def test_ctrl_c_ends_a_serial_run_too(tmp_path: Path) -> None:
     files(tmp_path, 0, a="# standin: sleep\n")
+    sleeps = tmp_path / "sleeps"
     with subprocess.Popen(
-        [*STANDIN, "--no-cache"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        time.sleep(0.7)
+        [*STANDIN, "--no-cache"], cwd=tmp_path, env={**os.environ, "STANDIN_SLEEPS": str(sleeps)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        wait_until(sleeps.exists, "it never came to the file")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err.strip()) == (130, b"", b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [["check"], ["rule", "--all"], ["--help"]])
+def test_a_full_disk_is_one_line(tmp_path: Path, command: list[str]) -> None:
+    files(tmp_path, 2)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*STANDIN, *command], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"galint: standard output cannot be written (No space left on device)\n"
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+def test_a_closed_stream_is_no_error(tmp_path: Path, stream: int) -> None:
+    files(tmp_path, 2)
+    closing = ["sh", "-c", f'exec "$@" {stream}>&-', "sh"]
+    done = subprocess.run([*closing, *STANDIN, "--no-cache", "-v"], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 1 and b"Traceback" not in done.stderr
+    assert (b"GA" in done.stdout) == (stream == 2)
 
 
 def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:

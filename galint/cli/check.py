@@ -118,7 +118,7 @@ def command(
         from galint import baseline as known
         from galint.render.style import counted
 
-        text = known.text(outcome.report, Texts(outcome).lines, write_baseline.absolute().parent)
+        text = known.text(outcome.report, Texts(outcome).lines, known.folder_of(write_baseline))
         write(text, write_baseline)
         warn(f"wrote {counted(len(outcome.report.diagnostics), 'finding')} to {write_baseline}")
         return 2 if outcome.problems else 0
