@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from galint.diagnostic import Diagnostic, Report
 from galint.config.loading import show
+from galint.diagnostic import Diagnostic, Report
 from galint.errors import ConfigError
 from galint.source import read_small
 
