@@ -159,7 +159,7 @@ def _one(
     from galint.fixes import allowed, attach, fix_source
 
     if item.filename.endswith(".ipynb"):
-        return _notebook(item, found)
+        return _notebook(item, found, fixing, codes, outcome, done)
     # Standard input is linted as if it were the file of its name, so its path takes part in per-file ignores.
     source = Source.from_bytes(item.data, item.filename, item.path or Path.cwd() / item.filename)
     if fixing.add_ignore:
@@ -209,19 +209,44 @@ def _ignored(item: _Item, source: Source, found: list[Diagnostic], outcome: Outc
     return [d for d in found if d.code < "GA1"]
 
 
-def _notebook(item: _Item, found: list[Diagnostic]) -> list[Diagnostic]:
-    """A notebook's fixes are shown, not applied: its cells are not one text."""
-    from galint import notebook
-    from galint.engine import lint
-    from galint.fixes import attach
+def _notebook(
+    item: _Item, found: list[Diagnostic], fixing: FixOptions, codes: frozenset[str], outcome: Outcome, done: Done
+) -> list[Diagnostic]:
+    """The findings of a notebook that remain."""
+    from galint.fixes import allowed
+    from galint.fixes.notebooks import fix_notebook
+    from galint.fixes.write import replace_file
 
-    book = notebook.load(item.data, item.filename)
-    if book is None:
+    if fixing.add_ignore:
         return found
-    source = replace(book.source, path=item.path)
-    report = book.relocate(attach(lint(source, item.config, item.root), source, item.config, item.root))
-    fixes = {(d.code, d.cell, d.span): d.fix for d in report.diagnostics}
-    return [replace(d, fix=fixes.get((d.code, d.cell, d.span))) for d in found]
+    may = allowed(fixing.unsafe_fixes, codes) if fixing.applies else _none
+    fixed = fix_notebook(item.data, item.filename, item.path, item.config, item.root, may)
+    if fixed.applied:
+        if fixing.diff:
+            done.diffs += _cell_diffs(item, fixed.data)
+        elif item.path is not None:
+            replace_file(item.path, item.data, fixed.data, item.filename)
+        outcome.texts[item.filename] = fixed.data
+        done.applied += fixed.applied
+    remaining = with_severities(fixed.report, item.config).diagnostics
+    return [d if d.code in codes else replace(d, fix=None) for d in remaining]
+
+
+def _none(diagnostic: Diagnostic) -> bool:
+    return False
+
+
+def _cell_diffs(item: _Item, new: bytes) -> str:
+    from galint import notebook
+
+    before, after = notebook.load(item.data, item.filename), notebook.load(new, item.filename)
+    assert before is not None and after is not None
+    out = ""
+    for old, fresh in zip(before.cells, after.cells, strict=True):
+        name = f"{item.filename}:cell {old.number}"
+        for line in difflib.unified_diff(old.lines, fresh.lines, name, name, lineterm=""):
+            out += f"{line}\n"
+    return out
 
 
 def _diff(source: Source, text: str) -> str:
