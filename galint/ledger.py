@@ -53,9 +53,8 @@ class Coefficient:
 
     def __str__(self) -> str:
         text = str(self.value)
-        for name, exponent in self.symbols:
-            power = "" if abs(exponent) == 1 else f"^{abs(exponent)}"
-            text += f"{'·' if exponent > 0 else '/'}{name}{power}"
+        for name, exponent in sorted(self.symbols, key=lambda pair: pair[1] < 0):  # factors first: `a·b/c`
+            text += f"{'·' if exponent > 0 else '/'}{name}{_power(abs(exponent))}"
         return text
 
 
@@ -259,11 +258,15 @@ def _scaled(body: str, weight: Coefficient, *, many: bool) -> str:
     top, bottom = weight.value.numerator, weight.value.denominator
     for name, exponent in weight.symbols:
         if exponent > 0:
-            wrapped = f"{name}·{wrapped}"
+            wrapped = f"{name}{_power(exponent)}·{wrapped}"
     text = wrapped if top == 1 else f"{top}·{wrapped}" if top != -1 else f"-{wrapped}"
     if bottom != 1:
         text += f"/{bottom}"
     for name, exponent in weight.symbols:
         if exponent < 0:
-            text += f"/{name}"
+            text += f"/{name}{_power(-exponent)}"
     return text
+
+
+def _power(exponent: int) -> str:
+    return "" if exponent == 1 else f"^{exponent}"

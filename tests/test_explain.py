@@ -93,6 +93,53 @@ def test_a_partial_last_window_is_a_variant() -> None:
     assert len(leaked.rows) == 6 and leaked.verdict == "different"
 
 
+HALF = """\
+import torch
+def train(model, loader, criterion, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = 0.5 * criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+GAN = """\
+import torch
+def train(gen, disc, loader):
+    opt_d = torch.optim.SGD(disc.parameters())
+    opt_g = torch.optim.SGD(gen.parameters())
+    for real in loader:
+        opt_d.zero_grad()
+        d_loss = disc(gen(real).detach()).mean() - disc(real).mean()
+        d_loss.backward()
+        opt_d.step()
+        opt_g.zero_grad()
+        g_loss = -disc(gen(real)).mean()
+        g_loss.backward()
+        opt_g.step()
+"""
+
+
+def test_a_factor_of_the_loss_itself_is_no_difference() -> None:
+    (window,) = only(HALF).ledgers[0].windows
+    assert (window.applied, window.expected, window.verdict) == ("g1/2", "g1/2", "same")
+
+
+def test_what_no_rule_calls_wrong_is_not_called_different() -> None:
+    view = only(GAN)
+    assert {w.verdict for _, w in listed(view) if w.step is not None} <= {"same", "unknown"}
+    assert str(view.batch) == "micro-batch × 1"
+    # The function is run twice, with optimizers of its own each time: they are told once, and end with their call.
+    assert [ledger.optimizer for ledger in view.ledgers] == ["opt_d", "opt_g"]
+    assert all(len(w.rows) <= 2 for _, w in listed(view))
+
+
+def test_powers_of_a_factor_are_kept() -> None:
+    text = "T = args.t\n" + PLAIN.replace(".mean() / 4", ".mean() * T * T / args.s / args.s")
+    window = first(only(text))
+    assert window.applied == "args.t^2·(g1 + g2 + g3 + g4)/args.s^2"
+    assert window.rows[0].share == "args.t^2/args.s^2"
+
+
 def test_windows_that_look_alike_are_told_once_with_their_numbers() -> None:
     stepped = PLAIN.replace("(i + 1) % 4 == 0", "(i + 1) % 4 == 0 or i + 1 == len(loader)")
     assert stepped != PLAIN

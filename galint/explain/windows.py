@@ -52,7 +52,8 @@ def windows(view: View, ledger: OptimizerLedger, loop: Span) -> list[WindowView]
 
     A lone backward outside any loop stands for its loop.
     """
-    items = sorted(_items(view, ledger), key=lambda item: item.seq)
+    end = _end(view, ledger)
+    items = sorted((i for i in _items(view, ledger) if i.seq < end), key=lambda item: item.seq)
     drafts = _deal(items, ledger)
     if view.run.truncated and drafts and drafts[-1].step is None and len(drafts) > 1:
         drafts.pop()  # the run was cut short inside it: no step was seen because none was waited for
@@ -60,6 +61,15 @@ def windows(view: View, ledger: OptimizerLedger, loop: Span) -> list[WindowView]
     scaled = any(b.scaled for b in view.run.backwards)
     out = [_window(view, d, after, scaled) for d in drafts if _touches(view, d, loop)]
     return [replace(w, numbers=(k,)) for k, w in enumerate(out, 1)]
+
+
+def _end(view: View, ledger: OptimizerLedger) -> int:
+    """Where a second call constructs the optimizer anew: what follows is the new one's affair."""
+    twins = [other for other in view.run.ledgers.values() if other.name == f"{ledger.name}'" and other.steps]
+    firsts = {step.window[0] for other in twins for step in other.steps[:1] if step.window}
+    events = [e.seq for e in view.run.events if e.micro in firsts]
+    last = ledger.steps[-1].seq if ledger.steps else 0
+    return min((seq for seq in events if seq > last), default=1 << 60)
 
 
 def merged(all_windows: Iterable[WindowView]) -> list[WindowView]:
@@ -158,7 +168,8 @@ def _deal(items: list[_Item], ledger: OptimizerLedger) -> list[_Draft]:
     """Give each happening to its micro-batch, or to what happens before or after an inner loop."""
     drafts: list[_Draft] = []
     ends: list[tuple[Step | None, list[int]]] = [(s, list(dict.fromkeys(s.window))) for s in ledger.steps]
-    ends.append((None, list(dict.fromkeys(ledger.window))))
+    known = {item.micro for item in items}
+    ends.append((None, [token for token in dict.fromkeys(ledger.window) if token in known]))
     start, closer = -1, -1
     for step, tokens in ends:
         end = step.seq if step is not None else 1 << 60
