@@ -448,7 +448,7 @@ async def test_malformed_messages_are_survived() -> None:
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(INITIALIZE + b"".join(broken) + opening + asking)
     process.stdin.flush()
-    out = await asyncio.wait_for(asyncio.to_thread(_until, process, b"zero-grad-in-window (GA101)"), WAIT)
+    out = await asyncio.wait_for(asyncio.to_thread(_until, process, b"GA101 zero-grad-in-window** (error)"), WAIT)
     assert b'"id": 9' in out
     rest, _ = await asyncio.to_thread(process.communicate, leaving, WAIT)
     assert process.returncode == 0

@@ -169,7 +169,14 @@ def _loop(
             shown = _ledger(view, ledger, runs, span, lines)
             if not any(_says_no_more(shown, other) for other in ledgers):
                 ledgers.append(shown)
-    n = max((w_len for g in ledgers for w_len in [g.n or max(_joined(w) for w in g.windows if w.step is not None or len(g.windows) == 1)]), default=1)
+    n = max(
+        (
+            w_len
+            for g in ledgers
+            for w_len in [g.n or max(_joined(w) for w in g.windows if w.step is not None or len(g.windows) == 1)]
+        ),
+        default=1,
+    )
     label = next((g.n_label for g in ledgers if g.n_label), "")
     micro = next((m for m in main.micros.values() if m.loop == span), None)
     assumptions = [_when(circumstances)] if circumstances else []

@@ -133,4 +133,5 @@ def _holds(span: Span, row: int, column: int) -> bool:
 
 def _finding(d: Diagnostic, study: Study) -> str:
     said = message(d, study.confirmed.get((d.code, d.span))).replace("\n", "  \n")
-    return f"**{d.code} {d.name}** ({d.severity})\n\n{said}\n\n{rule_page(find_rule(d.code))}"
+    page = rule_page(find_rule(d.code)).partition("\n\n")[2]  # without its heading, which this one replaces
+    return f"**{d.code} {d.name}** ({d.severity})\n\n{said}\n\n{page}"
