@@ -9,7 +9,7 @@ from galint.explain import LoopView, WindowView, listed
 from galint.render import explain_figure as figure
 from galint.render.explain_code import Line, beside
 from galint.render.explain_palette import sheet
-from galint.render.explain_text import Place, _row, gate, title
+from galint.render.explain_text import Place, _row, gate, line_of, title
 from galint.render.style import plain
 
 _PAGE = """
@@ -51,9 +51,9 @@ def render(views: Sequence[LoopView], lines: Sequence[str], *, place: Place = _r
 
 def _loop(view: LoopView, lines: Sequence[str], place: Place) -> str:
     inside = f" <p>in {escape(view.function)}</p>" if view.function else ""
-    out = [f"<section><h2>line {escape(place(view.span))}: <code>{escape(plain(view.text))}</code></h2>{inside}"]
+    out = [f"<section><h2>{escape(line_of(view.span, place))}: <code>{escape(plain(view.text))}</code></h2>{inside}"]
     if not view.understood:
-        where = f", line {escape(place(view.reason_span))}" if view.reason_span is not None else ""
+        where = f", {escape(line_of(view.reason_span, place))}" if view.reason_span is not None else ""
         out.append(f'<p class="bad">not understood: {escape(plain(view.reason))}{where}</p>')
     elif not view.ledgers:
         out.append(f'<p class="bad">{escape(view.reason)}</p>')
