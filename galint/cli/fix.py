@@ -229,6 +229,9 @@ def _notebook(
         outcome.texts[item.filename] = fixed.data
         done.applied += fixed.applied
     remaining = with_severities(fixed.report, item.config).diagnostics
+    if not fixed.applied:
+        fixes = {(d.code, d.cell, d.span): d.fix for d in remaining}
+        remaining = [replace(d, fix=fixes.get((d.code, d.cell, d.span))) for d in found]
     return [d if d.code in codes else replace(d, fix=None) for d in remaining]
 
 
