@@ -213,8 +213,7 @@ def _notebook(
     item: _Item, found: list[Diagnostic], fixing: FixOptions, codes: frozenset[str], outcome: Outcome, done: Done
 ) -> list[Diagnostic]:
     """The findings of a notebook that remain."""
-    from galint.fixes import allowed
-    from galint.fixes.notebooks import fix_notebook
+    from galint.fixes import allowed, fix_notebook
     from galint.fixes.write import replace_file
 
     if fixing.add_ignore:
