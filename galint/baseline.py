@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from galint.config.loading import show
 from galint.diagnostic import Diagnostic, Report
 from galint.errors import ConfigError
+from galint.source import read_small
 
 Lines = Callable[[str, int | None], Sequence[str]]
 _VERSION = 1
@@ -33,11 +36,16 @@ def _key(diagnostic: Diagnostic, lines: Lines, folder: Path) -> tuple[str, str, 
 
 def _relative(filename: str, folder: Path) -> str:
     """The file's name relative to the baseline's folder, so that the call's folder does not matter."""
-    path = Path.cwd() / filename
+    path = Path(os.path.normpath(Path.cwd() / filename))
     try:
         return path.relative_to(folder).as_posix()
     except ValueError:
         return path.as_posix()
+
+
+def folder_of(file: Path) -> Path:
+    """The folder that a baseline's file names count from, absolute and without `..`."""
+    return Path(os.path.normpath(file.absolute())).parent
 
 
 def text(report: Report, lines: Lines, folder: Path) -> str:
@@ -57,8 +65,9 @@ def subtract(file: Path, report: Report, lines: Lines, linted: Collection[str]) 
     Returns a line for each entry that can be removed: its file is among the `linted` (or is gone)
     and the finding is fixed. Raises ConfigError when the baseline cannot be read.
     """
+    file = Path(os.path.normpath(file))
     known = _load(file)
-    folder = file.absolute().parent
+    folder = folder_of(file)
     left = Counter({key: number for key, (number, _) in known.items()})
     new: list[Diagnostic] = []
     for diagnostic in report.diagnostics:
@@ -73,19 +82,19 @@ def subtract(file: Path, report: Report, lines: Lines, linted: Collection[str]) 
     for (filename, code, line), number in sorted(left.items()):
         if number > 0 and (filename in seen or not (folder / filename).exists()):
             message = known[filename, code, line][1]
-            out.append(f"{file}: the entry {code} in {filename} is fixed and can be removed ({message})")
+            out.append(f"{show(file)}: the entry {code} in {filename} is fixed and can be removed ({message})")
     return out
 
 
 def _load(file: Path) -> dict[tuple[str, str, str], tuple[int, str]]:
     try:
-        document = json.loads(file.read_bytes())
+        document = json.loads(read_small(file))
     except OSError as error:
-        raise ConfigError(f"baseline {file}: cannot be read ({error.strerror or error})") from None
+        raise ConfigError(f"baseline {show(file)}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError):
-        raise ConfigError(f"baseline {file}: is not valid JSON") from None
+        raise ConfigError(f"baseline {show(file)}: is not valid JSON") from None
     if not isinstance(document, dict) or document.get("version") != _VERSION:
-        raise ConfigError(f"baseline {file}: is not a galint baseline of version {_VERSION}")
+        raise ConfigError(f"baseline {show(file)}: is not a galint baseline of version {_VERSION}")
     out: dict[tuple[str, str, str], tuple[int, str]] = {}
     findings = document.get("findings")
     for entry in findings if isinstance(findings, list) else ():
@@ -99,4 +108,4 @@ def _entry(entry: Any, file: Path) -> tuple[tuple[str, str, str], int, str]:
         key = (str(entry["filename"]), str(entry["code"]), str(entry["line"]))
         return key, int(entry.get("count", 1)), str(entry.get("message", ""))
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise ConfigError(f"baseline {file}: has an entry without filename, code and line") from None
+        raise ConfigError(f"baseline {show(file)}: has an entry without filename, code and line") from None

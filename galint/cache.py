@@ -14,7 +14,7 @@ from galint import __version__
 from galint.config.model import Config
 from galint.diagnostic import Applicability, Diagnostic, Edit, Fix, NotUnderstood, Related, Report
 from galint.rule import Severity
-from galint.source import Span
+from galint.source import Span, read_small
 
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder holds results of galint and can be removed.\n"
 _KEPT_SECONDS = 30 * 24 * 3600
@@ -57,6 +57,8 @@ class Cache:
         try:
             self._prepare()
             target.parent.mkdir(exist_ok=True)
+            if target.parent.is_symlink():  # a repository that ships a cache must not steer what is written where
+                raise NotADirectoryError(target.parent)
             temporary.write_bytes(data)
             temporary.replace(target)
         except OSError:
@@ -72,18 +74,23 @@ class Cache:
             (self._folder / "CACHEDIR.TAG").write_text(_TAG)
         stamp = self._folder / _PRUNED
         now = time.time()
+        if stamp.is_symlink():
+            raise FileExistsError(stamp)
         if stamp.exists() and now - stamp.stat().st_mtime < _KEPT_SECONDS / 30:
             return
         stamp.touch()
-        for file in self._folder.glob("??/*"):
-            if now - file.stat().st_mtime > _KEPT_SECONDS:
-                file.unlink(missing_ok=True)
+        for folder in self._folder.glob("??"):
+            if folder.is_symlink():
+                continue
+            for file in folder.iterdir():
+                if now - file.lstat().st_mtime > _KEPT_SECONDS:
+                    file.unlink(missing_ok=True)
 
 
 def is_cache(folder: Path) -> bool:
     """Whether galint made this folder: then it may write to it and remove it."""
     try:
-        return (folder / "CACHEDIR.TAG").read_text("utf-8", "replace") == _TAG
+        return read_small(folder / "CACHEDIR.TAG") == _TAG.encode()
     except OSError:
         return False
 

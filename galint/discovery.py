@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from galint.config.loading import Resolver
 from galint.config.model import Config
 from galint.errors import ConfigError, SourceError
+from galint.source import read_small
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -212,7 +213,7 @@ class _Ignores:
     def with_file(self, folder: Path, file: Path) -> _Ignores:
         """These rules and those of `file`, if it can be read and says anything."""
         try:
-            text = file.read_text("utf-8", "replace")
+            text = read_small(file).decode("utf-8", "replace")
         except OSError:
             return self
         lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from galint.checks.view import View
 from galint.config import Config
 from galint.diagnostic import Diagnostic, NotUnderstood, Related, Report
 from galint.errors import ParseError, SourceError, TooComplex
-from galint.explain import LoopView, at_line, views
+from galint.explain import LoopView, acquitted, at_line, views
 from galint.registry import RULES
 from galint.run.explore import EntryRuns, Exploration, Explorer, negation
 from galint.run.facts import RunResult
@@ -43,6 +43,8 @@ class Analysis:
     project: Project | None = None
     broken: list[str] = field(default_factory=list)
     """Checks that failed inside galint, one line each."""
+    found: list[Diagnostic] | None = None
+    """What `diagnose` found, once it was asked."""
 
 
 @dataclass(slots=True)
@@ -127,7 +129,19 @@ def _views(analysis: Analysis | None, source: Source, report: Report) -> list[Lo
         return []
     understood = _count(analysis, source, report)
     missed = [(loop.span, loop.reason) for loop in report.not_understood]
-    return views(analysis.exploration, analysis.program, source.filename, source.lines, understood, missed)
+    loops = views(analysis.exploration, analysis.program, source.filename, source.lines, understood, missed)
+    if analysis.found is None:
+        diagnose(analysis, source)
+    return [view if _accused(view, analysis.found or ()) else acquitted(view) for view in loops]
+
+
+def _accused(view: LoopView, found: Iterable[Diagnostic]) -> bool:
+    """Whether a finding about an applied gradient speaks of a loop, whether it is shown or not."""
+    for d in found:
+        rows = {d.span.row, *(r.span.row for r in d.related)}
+        if d.applied is not None and any(row >= STRIDE or view.span.row <= row <= view.end_row for row in rows):
+            return True
+    return bool(view.file)
 
 
 @deep()
@@ -187,13 +201,14 @@ def diagnose(analysis: Analysis, source: Source) -> list[Diagnostic]:
     wiped = {span for code, span in found if code == "GA101"}
     piling = {r.span for (code, _), d in found.items() if code == "GA102" for r in d.related}
     # Where the cadence itself is off, or every window is cleared there or none ever, the tail follows from it.
-    return [
+    analysis.found = [
         d
         for (code, span), d in found.items()
         if not (code in {"GA402", "GA403"} and span in off)
         and not (code == "GA403" and any(r.span in wiped for r in d.related))
         and not (code == "GA402" and any(r.span in piling for r in d.related))
     ]
+    return analysis.found
 
 
 def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[Finding, str | None]]:

@@ -24,11 +24,11 @@ class ConfigError(GalintError):
 class UnknownRule(ConfigError):
     """A selector names no rule.
 
-    `known` are the valid codes, prefixes and names; the nearest one is suggested.
+    `known` are the valid codes, prefixes and names; the nearest one is suggested, though never all rules.
     """
 
     def __init__(self, selector: str, known: Iterable[str]) -> None:
-        near = difflib.get_close_matches(selector, list(known), n=1, cutoff=0.5)
+        near = difflib.get_close_matches(selector, [k for k in known if k not in ("GA", "ALL")], n=1, cutoff=0.5)
         hint = f"; did you mean `{near[0]}`?" if near else ""
         super().__init__(f"unknown rule `{selector}`{hint}")
         self.selector = selector

@@ -53,7 +53,7 @@ class Coefficient:
 
     def __str__(self) -> str:
         text = str(self.value)
-        for name, exponent in self.symbols:
+        for name, exponent in sorted(self.symbols, key=lambda pair: pair[1] < 0):  # factors first: `a·b/c`
             text += f"{'·' if exponent > 0 else '/'}{_power(name, exponent)}"
         return text
 

@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from galint.diagnostic import Diagnostic, Edit, Fix, NotUnderstood, Related, Report
 from galint.errors import SourceError
@@ -72,10 +73,33 @@ class Notebook:
         """A fix within one cell; one that reaches into another cell is not offered."""
         if fix is None:
             return None
-        edits = [(*self.locate(edit.span), edit.content) for edit in fix.edits]
-        if any(cell != home for cell, _, _ in edits):
+        edits = [self.locate_edit(edit) for edit in fix.edits]
+        if any(cell != home for cell, _ in edits):
             return None
-        return replace(fix, edits=tuple(Edit(span, content) for _, span, content in edits))
+        return replace(fix, edits=tuple(edit for _, edit in edits))
+
+    def locate_edit(self, edit: Edit) -> tuple[int, Edit]:
+        """An edit of the whole text as (code cell, edit within it).
+
+        The last line of a cell has no line end of its own: what is inserted below it goes behind it, and what
+        takes it away takes the line end before it.
+        """
+        span, content = edit.span, edit.content
+        for cell in self.cells:
+            behind = cell.first_row + len(cell.lines)
+            if not (span.end_row == behind and span.end_column == 0 and span.row >= cell.first_row):
+                continue
+            if span.row == behind and not content.endswith("\n"):
+                break
+            last, end = len(cell.lines), len(cell.lines[-1])
+            row, column = span.row - cell.first_row + 1, span.column
+            if span.row == behind:
+                return cell.number, Edit(Span(last, end, last, end), "\n" + content[:-1])
+            if not content and column == 0 and row > 1:
+                row, column = row - 1, len(cell.lines[row - 2])
+            return cell.number, Edit(Span(row, column, last, end), content.removesuffix("\n"))
+        number, inner = self.locate(span)
+        return number, Edit(inner, content)
 
     def _loop(self, loop: NotUnderstood) -> NotUnderstood:
         cell, span = self.locate(loop.span)
@@ -92,14 +116,13 @@ def load(data: bytes, filename: str) -> Notebook | None:
         raise SourceError(f"{filename}: is not a notebook (not valid JSON: {str(error)[:80]})") from None
     if not isinstance(document, dict):
         raise SourceError(f"{filename}: is not a notebook (no object at its top)")
-    cells = document.get("cells")
-    if cells is None and isinstance(document.get("worksheets"), list):  # nbformat 3
-        cells = [c for sheet in document["worksheets"] if isinstance(sheet, dict) for c in sheet.get("cells") or ()]
-    if not isinstance(cells, list):
-        raise SourceError(f"{filename}: is not a notebook (it has no cells)")
+    try:
+        cells = code_cells(document)
+    except TypeError:
+        raise SourceError(f"{filename}: is not a notebook (it has no cells)") from None
     if _language(document) != "python":
         return None
-    texts = [_cell_text(cell) for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
+    texts = [cell_text(cell) for cell in cells]
     out: list[str] = []
     known: list[Cell] = []
     for number, text in enumerate(texts, 1):
@@ -109,6 +132,16 @@ def load(data: bytes, filename: str) -> Notebook | None:
     if not known:
         return None
     return Notebook(Source(filename, "\n".join(out) + "\n"), tuple(known))
+
+
+def code_cells(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The code cells of a notebook's document, in order. Raises TypeError where it has no cells."""
+    cells = document.get("cells")
+    if cells is None and isinstance(document.get("worksheets"), list):  # nbformat 3
+        cells = [c for sheet in document["worksheets"] if isinstance(sheet, dict) for c in sheet.get("cells") or ()]
+    if not isinstance(cells, list):
+        raise TypeError("no cells")
+    return [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
 
 
 def _language(document: dict[str, object]) -> str:
@@ -122,7 +155,8 @@ def _language(document: dict[str, object]) -> str:
     return "python"
 
 
-def _cell_text(cell: dict[str, object]) -> str:
+def cell_text(cell: dict[str, Any]) -> str:
+    """A cell's text, however it is stored; a NUL counts as a blank."""
     source = cell.get("source", cell.get("input", ""))
     if isinstance(source, list):
         return "".join(part for part in source if isinstance(part, str)).replace("\0", " ")

@@ -25,11 +25,15 @@ def folder() -> Path | None:
 
 
 def page(rule: Rule) -> str:
-    """The text of a rule's page; a page of its metadata alone where none is installed."""
+    """The text of a rule's page for a reader; a page of its metadata alone where none is installed.
+
+    The marks by which the tests run a page become words: the line that is reported, and the code to write instead.
+    """
     where = folder()
     if where is not None:
         try:
-            return (where / rule.page).read_text("utf-8")
+            text = (where / rule.page).read_text("utf-8")
+            return text.replace("  # expect: ", "  # <-- ").replace("```python fixed\n", "Use instead:\n\n```python\n")
         except OSError:
             pass
     return f"# {rule.name} ({rule.code})\n\n## What it does\n\n{rule.summary[:1].upper()}{rule.summary[1:]}.\n"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import re
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +15,8 @@ from galint.errors import SourceError
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+_SMALL = 16 << 20
+"""Bytes that a configuration, ignore or baseline file may have."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,6 +89,19 @@ def read_bytes(path: Path, filename: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise SourceError(f"{filename}: cannot be read ({error.strerror or error})") from None
+
+
+def read_small(path: Path) -> bytes:
+    """The bytes of a file beside the sources, which a repository may have made a FIFO or a link to a device.
+
+    Raises OSError when it is no regular file, has more than 16 MiB or cannot be read.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    if found.st_size > _SMALL:
+        raise OSError(errno.EFBIG, "larger than 16 MiB")
+    return path.read_bytes()
 
 
 def decode(data: bytes, filename: str) -> tuple[str, str, bool]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from galint.config.selectors import expand, find_rule
+from galint.config.settings import nearest
 from galint.diagnostic import Applicability, Diagnostic, Edit, Fix
 from galint.errors import UnknownRule
 from galint.source import Span, split_lines
@@ -21,7 +22,7 @@ _PRAGMA = re.compile(
 _NOQA = re.compile(r"(?:^|#)\s*noqa\s*:\s*(?P<rules>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)", re.IGNORECASE)
 _SKIP = (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
-Kind = Literal["ignore-file", "ignore", "disable", "enable", "noqa"]
+Kind = Literal["ignore-file", "ignore", "disable", "enable", "noqa", "unknown"]
 
 
 @dataclass(slots=True)
@@ -29,13 +30,15 @@ class Directive:
     """One ignore comment: where it stands, the rules it names, the rows it covers.
 
     `reason` is what follows `--`. `selectors` hold what was written; those that name no rule are in
-    `unknown`. `first` and `last` are rows, both covered (an `enable` covers none).
+    `unknown`. `first` and `last` are rows, both covered (an `enable` covers none, nor does a comment of
+    the kind "unknown", whose `word` galint does not know).
     """
 
     kind: Kind
     span: Span
     selectors: tuple[str, ...]
     reason: str | None = None
+    word: str = ""
     unknown: list[UnknownRule] = field(default_factory=list)
     codes: dict[str, frozenset[str]] = field(default_factory=dict)
     first: int = 0
@@ -112,10 +115,10 @@ def _read(row: int, comment: str, line: str) -> list[Directive]:
     out: list[Directive] = []
     matches: list[tuple[Kind, re.Match[str]]] = []
     for match in _PRAGMA.finditer(body):
-        kind = match["kind"]
-        for known in _KINDS:
-            if kind == known:
-                matches.append((known, match))  # type: ignore[arg-type]
+        if match["kind"] in _KINDS:
+            matches.append((match["kind"], match))  # type: ignore[arg-type]
+        elif match["rules"] is not None or match.end() == len(body.rstrip()):  # a slip, and not a sentence
+            matches.append(("unknown", match))
     matches += [("noqa", match) for match in _NOQA.finditer(body)]
     for kind_, match in matches:
         rules = [rule for rule in re.split(r"[,\s]+", match["rules"] or "") if rule]
@@ -127,6 +130,8 @@ def _read(row: int, comment: str, line: str) -> list[Directive]:
         first = start + 1 + match.start() if match.group().startswith("#") else start
         end = start + 1 + match.start() + len(match.group().rstrip())
         directive = Directive(kind_, Span(row, first, row, end), tuple(rules), reason)
+        if kind_ == "unknown":
+            directive.word, rules = match["kind"], []
         for rule in rules:
             try:
                 directive.codes[rule] = expand(rule)
@@ -208,7 +213,9 @@ def _unused(
     directive: Directive, filename: str, lines: Sequence[str], selected: Collection[str] | None
 ) -> list[Diagnostic]:
     messages = [f"an ignore comment names an {error}" for error in directive.unknown]
-    if not directive.selectors:
+    if directive.kind == "unknown":
+        messages.append(f"`{directive.word}` silences nothing{nearest(directive.word, _KINDS)}")
+    elif not directive.selectors:
         messages.append(f"`{directive.kind}` names no rule, so it silences nothing: write `{directive.kind}[GA101]`")
     idle = [
         selector

@@ -75,6 +75,16 @@ def test_names_count_from_the_baselines_folder(folder: Path, monkeypatch: pytest
     assert here.diagnostics == []
 
 
+def test_roundabout_names_mean_the_same_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(folder)
+    (folder / "pkg").mkdir()
+    monkeypatch.chdir(folder / "pkg")
+    here = Report([replace(train_finding(), filename=f"{folder}/pkg/train.py")])
+    baseline.subtract(Path("../pkg/../baseline.json"), here, lambda filename, cell: TRAIN.splitlines(), [])
+    assert here.diagnostics == []
+    assert baseline.folder_of(Path("../pkg/../baseline.json")) == folder
+
+
 def test_the_file_is_sorted_and_names_its_version(folder: Path) -> None:
     document = json.loads(written(folder).read_text())
     names = [entry["filename"] for entry in document["findings"]]

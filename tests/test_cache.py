@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from reports import report
 
-from galint.cache import Cache
+from galint.cache import Cache, is_cache
 from galint.config import Config, Selection
 from galint.diagnostic import Report
 from galint.rule import Severity
@@ -86,8 +88,6 @@ def test_the_folder_is_marked_and_ignored_by_git(cache: Cache, tmp_path: Path) -
 
 
 def test_old_entries_go(cache: Cache, tmp_path: Path) -> None:
-    import os
-
     stored(cache, replace(report(), files=1, followed=[]))
     folder = tmp_path / "cache"
     (old,) = folder.glob("??/*.json")
@@ -124,3 +124,21 @@ def test_nothing_is_written_among_foreign_files(tmp_path: Path) -> None:
     stored(Cache(tmp_path), replace(report(), files=1, followed=[]))
     assert sorted(path.name for path in tmp_path.iterdir()) == [".gitignore", "precious.txt"]
     assert (tmp_path / ".gitignore").read_text() == "mine\n"
+
+
+def test_a_shipped_cache_steers_nothing_outside_it(cache: Cache, tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "cache"
+    outside.mkdir()
+    (outside / "precious.json").write_text("x")
+    os.utime(outside / "precious.json", (1, 1))
+    stored(cache, replace(report(), files=1, followed=[]))
+    shutil.rmtree(next(folder.glob("??")))
+    os.utime(folder / ".pruned", (1, 1))
+    for number in range(256):
+        (folder / f"{number:02x}").symlink_to(outside)
+    name = stored(cache, replace(report(), files=1, followed=[]))
+    assert [path.name for path in outside.iterdir()] == ["precious.json"]
+    assert cache.get(name) is None
+    (folder / "CACHEDIR.TAG").unlink()
+    (folder / "CACHEDIR.TAG").symlink_to("/dev/zero")
+    assert not is_cache(folder)

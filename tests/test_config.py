@@ -155,7 +155,17 @@ MISTAKES = [
     ("respect-gitignore = 'yes'", "`respect-gitignore` must be true or false, not a string"),
     ("target-micro-batch = 0", "`target-micro-batch` must be an integer of at least 1, not 0"),
     ("target-micro-batch = true", "`target-micro-batch` must be an integer of at least 1, not a boolean"),
-    ("severity = {GA101 = 'loud'}", "`severity.GA101` has the unknown severity `loud`"),
+    (
+        "severity = {GA101 = 'loud'}",
+        "`severity.GA101` has the unknown severity `loud`; it is one of note, warning, error",
+    ),
+    (
+        "tool.galint.select = ['GA1']",
+        "unknown setting `tool`: the keys of `[tool.galint]` stand at the top of galint.toml, without that header",
+    ),
+    ("line-length = 80", "unknown setting `line-length`; `galint --show-settings` lists the known ones"),
+    ("select = ['GA9']", "`select`: unknown rule `GA9`; did you mean `GA7`?"),
+    ("extend = 'no.toml'", "galint.toml: `extend`: "),
     ("severity = {step-cadance = 'note'}", "`severity`: unknown rule `step-cadance`; did you mean `step-cadence`?"),
     ("per-file-ignores = ['x']", "`per-file-ignores` must be a table, not a list"),
     ("baseline = ''", "`baseline` must be a path, not empty"),

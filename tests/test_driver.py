@@ -102,6 +102,25 @@ def test_ctrl_c_ends_a_serial_run_too(tmp_path: Path) -> None:
     assert (process.returncode, out, err.strip()) == (130, b"", b"")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [["check"], ["rule", "--all"], ["--help"]])
+def test_a_full_disk_is_one_line(tmp_path: Path, command: list[str]) -> None:
+    files(tmp_path, 2)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*STANDIN, *command], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"galint: standard output cannot be written (No space left on device)\n"
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+def test_a_closed_stream_is_no_error(tmp_path: Path, stream: int) -> None:
+    files(tmp_path, 2)
+    closing = ["sh", "-c", f'exec "$@" {stream}>&-', "sh"]
+    done = subprocess.run([*closing, *STANDIN, "--no-cache", "-v"], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 1 and b"Traceback" not in done.stderr
+    assert (b"GA" in done.stdout) == (stream == 2)
+
+
 def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:
     files(tmp_path, 200)
     read, write = os.pipe()

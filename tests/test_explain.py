@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +20,7 @@ from galint.engine import explain, study
 from galint.errors import ParseError
 from galint.explain import LoopView, WindowView, at_line, listed
 from galint.render import explain_html, explain_json, explain_svg, explain_text
+from galint.render.explain_text import title
 from galint.source import Source
 from tests.marks import FIXTURES, fixtures
 
@@ -89,6 +91,65 @@ def test_a_partial_last_window_is_a_variant() -> None:
     epochs = epochs.replace("        for", "    for", 1)
     leaked, left = only(epochs).ledgers[0].variants[0].windows
     assert len(leaked.rows) == 6 and leaked.verdict == "different"
+
+
+HALF = """\
+import torch
+def train(model, loader, criterion, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = 0.5 * criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+GAN = """\
+import torch
+def train(gen, disc, loader):
+    opt_d = torch.optim.SGD(disc.parameters())
+    opt_g = torch.optim.SGD(gen.parameters())
+    for real in loader:
+        opt_d.zero_grad()
+        d_loss = disc(gen(real).detach()).mean() - disc(real).mean()
+        d_loss.backward()
+        opt_d.step()
+        opt_g.zero_grad()
+        g_loss = -disc(gen(real)).mean()
+        g_loss.backward()
+        opt_g.step()
+"""
+
+
+def test_a_factor_of_the_loss_itself_is_no_difference() -> None:
+    (window,) = only(HALF).ledgers[0].windows
+    assert (window.applied, window.expected, window.verdict) == ("g1/2", "g1/2", "same")
+
+
+def test_what_no_rule_calls_wrong_is_not_called_different() -> None:
+    view = only(GAN)
+    assert {w.verdict for _, w in listed(view) if w.step is not None} <= {"same", "unknown"}
+    assert str(view.batch) == "micro-batch × 1"
+    # The function is run twice, with optimizers of its own each time: they are told once, and end with their call.
+    assert [ledger.optimizer for ledger in view.ledgers] == ["opt_d", "opt_g"]
+    assert all(len(w.rows) <= 2 for _, w in listed(view))
+
+
+def test_powers_of_a_factor_are_kept() -> None:
+    text = "T = args.t\n" + PLAIN.replace(".mean() / 4", ".mean() * T * T / args.s / args.s")
+    window = first(only(text))
+    assert window.applied == "args.t^2·(g1 + g2 + g3 + g4)/args.s^2"
+    assert window.rows[0].share == "args.t^2/args.s^2"
+
+
+def test_windows_that_look_alike_are_told_once_with_their_numbers() -> None:
+    stepped = PLAIN.replace("(i + 1) % 4 == 0", "(i + 1) % 4 == 0 or i + 1 == len(loader)")
+    assert stepped != PLAIN
+    body = stepped.replace("for ", "for epoch in range(2):\n    for ").replace("\n    ", "\n        ")
+    (ledger,) = only(body.replace("        for", "    for", 1)).ledgers
+    (tail,) = ledger.variants[0].windows
+    assert (tail.numbers, len(tail.rows), tail.applied) == ((3, 6), 2, "(g1 + g2)/4")
+    assert [title(replace(tail, numbers=n)) for n in ((2,), (3, 6), (1, 2, 4, 5, 6), (1, 2, 3))] == [
+        "window 2", "windows 3 and 6", "windows 1, 2 and 4 to 6", "windows 1 to 3",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -292,7 +353,7 @@ def test_svg_draws_the_fault_beside_the_large_batch() -> None:
 def test_svg_draws_the_applied_gradient_to_scale() -> None:
     source = fixture("no_division_at_all.py")
     svg = explain_svg.render(explain(source, Config()), source.lines)
-    assert any("times as long" in text for text in texts(svg))
+    assert any("times too large" in text for text in texts(svg))
     tall = [float(r.attrib["height"]) for r in ET.fromstring(svg).iter(f"{NAMESPACE}rect") if r.get("class") == "grad"]
     mean = [float(r.attrib["height"]) for r in ET.fromstring(svg).iter(f"{NAMESPACE}rect") if r.get("class") == "mean"]
     assert max(tall) > 2 * max(mean)
@@ -363,7 +424,8 @@ def test_every_window_adds_up(n: int, times: str, where: int) -> None:
             continue
         total = sum((w.value or Fraction(0) for w in window.weights), Fraction(0))
         same = total == 1 and len({w.value for w in window.weights}) == 1 and len(window.weights) == len(window.rows)
-        assert (window.verdict == "same") == same
+        alone = n == 1 and len(window.weights) == 1  # nothing accumulates: a factor is the loss's own
+        assert (window.verdict == "same") == (same or alone)
         assert len([r for r in window.rows if r.fate == "applied"]) == len(window.weights)
 
 

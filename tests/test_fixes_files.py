@@ -139,6 +139,36 @@ def test_add_ignore_silences(folder: Path) -> None:
     assert isinstance(run("--add-ignore", "--fix", "train.py").exception, Exception)
 
 
+def book(*cells: str, lines: bool = True) -> dict[str, object]:
+    """A notebook's document; `lines` stores each cell as Jupyter does."""
+    out: list[dict[str, object]] = [{"cell_type": "markdown", "metadata": {}, "source": ["# Trainüng\n"]}]
+    for text in cells:
+        source = text.splitlines(keepends=True) if lines else text
+        out.append(
+            {"cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": [{"a": 1.5e-05}], "source": source}
+        )
+    return {"cells": out, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+
+
+STYLES = [
+    {"indent": 1, "ensure_ascii": False}, {"indent": 2}, {"indent": "\t", "ensure_ascii": False}, {},
+    {"separators": (",", ":")},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("lines", [True, False])
+def test_a_notebook_is_fixed_and_nothing_else_in_it_changes(folder: Path, style: dict[str, Any], lines: bool) -> None:
+    file = folder / "book.ipynb"
+    file.write_text(json.dumps(book("!pip list\n", BAD.rstrip("\n"), "x = 1", lines=lines), **style) + "\n")
+    shown = run("--diff", "book.ipynb")
+    assert "--- book.ipynb:cell 2\n" in shown.stdout and code(shown) == 1
+    result = run("--fix", "book.ipynb")
+    assert code(result) == 0 and "fixed 1 finding" in result.stderr
+    wanted = book("!pip list\n", GOOD.rstrip("\n"), "x = 1", lines=lines)
+    assert file.read_text() == json.dumps(wanted, **style) + "\n"
+
+
 # --- files ---------------------------------------------------------------------------------------
 
 

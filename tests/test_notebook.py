@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from galint import notebook
 from galint.diagnostic import Applicability, Diagnostic, Edit, Fix, NotUnderstood, Related, Report
 from galint.errors import SourceError
+from galint.fixes.textedit import apply_changes, changes_of
 from galint.rule import Severity
-from galint.source import Span
+from galint.source import Source, Span
 
 
 def book(*cells: str | list[str], language: str = "python", **extra: object) -> bytes:
@@ -121,3 +122,26 @@ def test_each_row_of_each_cell_is_found_again(cells: list[str], data: st.DataObj
     place = cell.first_row + row - 1
     assert loaded.locate(Span(place, 0, place, 0)) == (cell.number, Span(row, 0, row, 0))
     assert loaded.source.text.count("\n") == sum(len(c.lines) for c in loaded.cells)
+
+
+@pytest.mark.parametrize(
+    ("edit", "cell", "after"),
+    [
+        (Edit(Span(3, 0, 3, 0), "  new\n"), 1, "a\n  b\n  new"),
+        (Edit(Span(5, 0, 5, 0), "new\n"), 2, "c\nd\nnew"),
+        (Edit(Span(2, 0, 3, 0), "  new\n"), 1, "a\n  new"),
+        (Edit(Span(2, 0, 3, 0), ""), 1, "a"),
+        (Edit(Span(4, 0, 5, 0), ""), 2, "c"),
+        (Edit(Span(3, 0, 3, 1), "C"), 2, "C\nd"),
+        (Edit(Span(2, 0, 2, 0), "new\n"), 1, "a\nnew\n  b"),
+    ],
+)
+def test_an_edit_at_the_end_of_a_cell_stays_in_it(edit: Edit, cell: int, after: str) -> None:
+    texts = ["a\n  b", "c\nd"]
+    cells = [{"cell_type": "code", "source": text} for text in texts]
+    loaded = notebook.load(json.dumps({"cells": cells}).encode(), "x.ipynb")
+    assert loaded is not None
+    number, inner = loaded.locate_edit(edit)
+    source = Source("", texts[number - 1])
+    assert number == cell
+    assert apply_changes(source.text, changes_of([inner], source)) == after

@@ -89,6 +89,10 @@ def test_pages_are_found_in_the_source_tree() -> None:
 
     assert pages.folder() is not None
     assert pages.page(RULES[2]).startswith(f"# {RULES[2].name} ({RULES[2].code})")
+    for rule in RULES:
+        text = pages.page(rule)
+        assert "expect:" not in text and "python fixed" not in text
+        assert text.count("```") % 2 == 0 and text.count("  # <-- GA") == 1
     assert pages.url("GA101", "zero-grad-in-window") == "rules/GA101-zero-grad-in-window.md"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from reports import TRAIN, context, report, train_finding, wide_finding
 
-from galint.diagnostic import Diagnostic, Report
+from galint.diagnostic import Applicability, Diagnostic, Report
 from galint.render import FORMATS, Context, render
 from galint.render.excerpt import Mark, excerpt
 from galint.render.style import Style, plain, wants_color, width
@@ -56,7 +56,7 @@ note[GA403] dropped-tail-window: the last 2 of 10 micro-batches are thrown away
   |
   = help: `galint rule GA403` explains this rule
 
-Found 1 error, 1 warning, 1 note in 12 files (3 training loops, 1 not understood: see `galint explain`).
+Found 1 error, 1 warning, 1 note in 12 files (3 training loops, 1 not understood: see `galint explain`). `--fix` repairs 1.
 """
 
 
@@ -80,10 +80,28 @@ def test_without_the_source_every_place_is_still_named() -> None:
 
 def test_concise_is_one_line_a_finding() -> None:
     assert render(report(), "concise", context()).splitlines()[:3] == [
-        "pkg/train.py:5:5: GA101 3 of 4 micro-batch gradients are discarded (when `args.fp16` is true)",
+        "pkg/train.py:5:5: GA101 [*] 3 of 4 micro-batch gradients are discarded (when `args.fp16` is true)",
         'pkg/wide.py:1:10: GA601 gradients are all-reduced 4 times, <1> & "more", 100%',
         "run.ipynb:cell 3:1:1: GA403 the last 2 of 10 micro-batches are thrown away",
     ]
+
+
+@pytest.mark.parametrize(
+    ("safe", "unsafe", "said"),
+    [
+        (0, 0, " `galint --diff` shows what can be repaired."), (1, 0, " `--fix` repairs 1."),
+        (2, 1, " `--fix` repairs 2, `--unsafe-fixes` 1 more."), (0, 1, " `--fix --unsafe-fixes` repairs 1."),
+    ],
+)  # fmt: skip
+def test_the_summary_says_what_can_be_repaired(safe: int, unsafe: int, said: str) -> None:
+    one = train_finding()
+    assert one.fix is not None
+    other = replace(one, fix=replace(one.fix, applicability=Applicability.UNSAFE))
+    found = [one] * safe + [other] * unsafe or [replace(one, fix=None)]
+    text = render(Report(found, 1), "concise", replace(context(), fixes_tried=bool(safe + unsafe)))
+    assert text.endswith(f"in 1 file.{said}\n")
+    never = Report([wide_finding(), replace(one, fix=None)], 1)
+    assert render(never, "concise", context()).endswith("in 1 file.\n")
 
 
 def test_grouped_puts_findings_under_their_file() -> None:
@@ -91,8 +109,8 @@ def test_grouped_puts_findings_under_their_file() -> None:
     text = render(Report([train_finding(), again, wide_finding()], 2), "grouped", context())
     assert text.startswith(
         "pkg/train.py:\n"
-        "  5:5  GA101 3 of 4 micro-batch gradients are discarded\n"
-        "  12:5 GA101 3 of 4 micro-batch gradients are discarded\n"
+        "  5:5  GA101 [*] 3 of 4 micro-batch gradients are discarded\n"
+        "  12:5 GA101 [*] 3 of 4 micro-batch gradients are discarded\n"
         "\npkg/wide.py:\n  1:10 GA601 "
     )
 

@@ -183,6 +183,28 @@ def test_pretty(formula: str, label: str) -> None:
     assert pretty(formula) == label
 
 
+def test_a_scaled_share_says_so() -> None:
+    text = (
+        "scaler = torch.amp.GradScaler()\nfor i, x in enumerate(loader):\n    loss = model(x).mean() / 4\n"
+        "    scaler.scale(loss).backward()\n    if (i + 1) % 4 == 0:\n        scaler.step(opt)\n        scaler.update()\n"
+        "        opt.zero_grad()\n"
+    )
+    head = "import torch\nopt = torch.optim.SGD(model.parameters())\n"
+    share, step = notes(study(page(head + text), Config(), None, parse))
+    assert share.label == "×1/4 · loss scale"
+    assert share.detail == "each backward adds its micro-batch's gradient times 1/4, times the loss scale"
+    assert step.label == "⟵ (g₁+g₂+g₃+g₄)/4"
+
+
+@pytest.mark.parametrize("factor", ["0.5 * ", "-"])
+def test_a_loss_with_a_factor_of_its_own_accuses_nobody(factor: str) -> None:
+    text = (
+        "import torch\nopt = torch.optim.SGD(model.parameters())\nfor x in loader:\n    opt.zero_grad()\n"
+        f"    loss = {factor}model(x).mean()\n    loss.backward()\n    opt.step()\n"
+    )
+    assert notes(study(page(text), Config(), None, parse)) == []
+
+
 def test_a_loop_without_accumulation_has_no_notes() -> None:
     text = "import torch\nfor x in loader:\n    opt.zero_grad()\n    model(x).mean().backward()\n    opt.step()\n"
     assert notes(study(page("opt = torch.optim.SGD(model.parameters())\n" + text), Config(), None, parse)) == []
@@ -220,6 +242,20 @@ def test_configuration_files_are_read_again_when_they_change(tmp_path: Path) -> 
     file.write_text('ignore = ["GA401"]\n')
     os.utime(file, ns=(1, 1))
     assert "GA101" in configs.of(tmp_path).codes
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_file_that_another_extends_is_read_again_too(tmp_path: Path, named: bool) -> None:
+    (tmp_path / "galint.toml").write_text('extend = "team/rules.toml"\n')
+    (tmp_path / "team").mkdir()
+    team, other = tmp_path / "team/rules.toml", tmp_path / "other"
+    team.write_text('ignore = ["GA101"]\n')
+    other.mkdir()
+    configs = room.Configs(room.read({"configuration": str(tmp_path / "galint.toml")} if named else {}))
+    assert "GA101" not in configs.of(tmp_path).codes and "GA101" not in configs.of(other).codes
+    team.write_text('ignore = ["GA401"]\n')
+    os.utime(team, ns=(1, 1))
+    assert "GA101" in configs.of(tmp_path).codes and "GA101" in configs.of(other).codes
 
 
 def test_findings_keep_their_severity_in_the_protocol() -> None:

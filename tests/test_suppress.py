@@ -159,6 +159,17 @@ def test_unknown_rules_and_missing_rules_are_said() -> None:
     assert "ends no block" in open_end.message
 
 
+def test_a_misspelt_comment_is_said_and_a_sentence_is_none() -> None:
+    (slip,) = unused("x()  # galint: ingore[GA201]\n")
+    assert slip.message == "`ingore` silences nothing; did you mean `ignore`?" and slip.fix is None
+    (slip,) = unused("x()  # galint: ignore_file\n")
+    assert "did you mean `ignore-file`?" in slip.message
+    (other,) = unused("x()  # galint: skip[GA201]\n")
+    assert other.message == "`skip` silences nothing; it is one of ignore-file, ignore, disable, enable"
+    assert left("x()  # galint: ingore[GA201]\n", ("GA201", 1)) == [("GA201", 1), ("GA001", 1)]
+    assert unused("x()  # galint: ignored because the criterion sums\n# galint: see issue 3\n") == []
+
+
 def test_a_comment_about_a_rule_that_did_not_run_is_not_unused() -> None:
     assert unused("x()  # galint: ignore[GA201]\n", selected={"GA101", "GA001"}) == []
     assert unused("x()  # galint: ignore[GA201]\n", selected={"GA201"}) == []

@@ -207,6 +207,23 @@ def test_replay_names_the_module_that_couples_samples(tmp_path: Path) -> None:
     assert "`1 (BatchNorm1d)` couples the samples of a batch" in done.stdout
 
 
+def test_the_replayed_window_is_the_one_asked_for(tmp_path: Path) -> None:
+    script(tmp_path, norm="nn.BatchNorm1d(32),")
+    done = galint(tmp_path, "replay", "--no-lint", "--window", "1", "--output-format", "json", "--", "train.py")
+    assert done.returncode == 1, done.stderr
+    (found,) = [v for v in json.loads(done.stdout)["verdicts"] if v["rule"] == "GA501"]
+    assert (found["status"], found["windows"]) == (Status.CONFIRMED, [1])
+
+
+def test_events_only_records_calls_and_measures_nothing(tmp_path: Path) -> None:
+    script(tmp_path, scale="")
+    done = galint(tmp_path, "trace", "--no-lint", "--events-only", "--output", "t.jsonl", "--", "train.py")
+    assert done.returncode == 4, done.stderr
+    trace = read(tmp_path / "t.jsonl")
+    assert {e.kind for e in trace.events} >= {"backward", "step", "zero_grad"}
+    assert len(trace.windows) == 3 and all(w.w == [] for w in trace.windows)
+
+
 def test_replay_refutes_where_nothing_couples_samples(tmp_path: Path) -> None:
     script(tmp_path, norm="nn.LayerNorm(32),")
     done = galint(tmp_path, "replay", "--no-lint", "--output-format", "json", "--", "train.py")

@@ -113,6 +113,43 @@ def test_cifar_is_read_in_both_forms(tmp_path: Path) -> None:
     assert first.train.abs().max() < 3
 
 
+def experiment(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """`galint experiment ARGS` in `folder`."""
+    code = (
+        "import sys; from galint.trace.command import experiment;"
+        "sys.exit(experiment.main(standalone_mode=False, args=sys.argv[1:]) or 0)"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    return subprocess.run(
+        [sys.executable, "-c", code, *args], cwd=folder, env=env, capture_output=True, text=True, timeout=240
+    )
+
+
+def test_the_command_lists_its_runs(tmp_path: Path) -> None:
+    listed = experiment(tmp_path, "--list").stdout.splitlines()
+    assert {"64 batchnorm", "16x4 groupnorm", "8x8 none", "unscaled"} <= set(listed)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_command_takes_cifar_and_a_seed(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "cifar").mkdir()
+    pixels, labels = cifar_batch(200)
+    rows = np.concatenate([labels[:, None].astype(np.uint8), pixels], axis=1)
+    for name in ("data_batch_1.bin", "test_batch.bin"):
+        (tmp_path / "cifar" / name).write_bytes(rows.tobytes())
+    args = ["--quick", "--steps", "2", "--only", "64 none", "--data", "cifar", "--output-format", "json"]
+    runs = []
+    for seed in ("3", "3", "4"):
+        done = experiment(tmp_path, *args, "--seed", seed)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert "CIFAR" in json.dumps(found)
+        runs.append(found["runs"][0]["curves"]["losses"])
+    assert runs[0] == runs[1] != runs[2]
+
+
 class Evil:
     def __reduce__(self) -> Any:
         return os.system, ("true",)
@@ -130,16 +167,8 @@ def test_a_pickle_that_runs_code_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command_writes_table_plots_and_one_self_contained_page(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    code = (
-        "import sys; from galint.trace.command import experiment;"
-        "sys.exit(experiment.main(standalone_mode=False, args=sys.argv[1:]) or 0)"
-    )
     args = ["--quick", "--steps", "3", "--only", "16x4 groupnorm", "--only", "unscaled", "--output", "out"]
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
-    done = subprocess.run(
-        [sys.executable, "-c", code, *args, "--plot", "more.svg"],
-        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
+    done = experiment(tmp_path, *args, "--plot", "more.svg")
     assert done.returncode == 0, done.stderr
     assert "unscaled" in done.stdout and "GA201" in done.stdout
     results = json.loads((tmp_path / "out" / "results.json").read_text())

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -112,3 +115,40 @@ def test_a_configuration_can_neither_run_nor_overwrite_anything(tmp_path: Path) 
     assert (tmp_path / "outside/.gitignore").read_text() == "mine\n"
     code, _ = events_of(inside, "clean")
     assert code == 2 and sorted(path.name for path in (tmp_path / "outside").iterdir()) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        (".gitignore", None, ""),
+        (".git/info/exclude", None, ""),
+        ("galint.toml", None, ""),
+        ("other.toml", 'extend = "other.toml"', "other.toml: cannot be read (not a regular file)"),
+        ("known.json", 'baseline = "known.json"', "known.json: cannot be read (not a regular file)"),
+        (".galint_cache/CACHEDIR.TAG", None, ""),
+        ("sibling.py", None, ""),
+        ("x.ipynb", None, ""),
+    ],
+)
+def test_a_pipe_or_device_in_the_project_hangs_nothing(
+    tmp_path: Path, kind: str, name: str, settings: str | None, said: str
+) -> None:
+    (tmp_path / "train.py").write_text("from sibling import helper\n" + HOSTILE)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    if kind == "fifo":
+        os.mkfifo(tmp_path / name)
+    else:
+        (tmp_path / name).symlink_to("/dev/zero")
+    if settings is not None:
+        (tmp_path / "galint.toml").write_text(settings)
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh", sys.executable, "-m", "galint", "."],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert said in done.stderr and "Traceback" not in done.stderr
+    if said:
+        assert done.returncode == 2 and done.stderr.count("\n") == 1
+    else:
+        assert "GA201" in done.stdout

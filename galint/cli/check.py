@@ -118,13 +118,13 @@ def command(
         from galint import baseline as known
         from galint.render.style import counted
 
-        text = known.text(outcome.report, Texts(outcome).lines, write_baseline.absolute().parent)
+        text = known.text(outcome.report, Texts(outcome).lines, known.folder_of(write_baseline))
         write(text, write_baseline)
         warn(f"wrote {counted(len(outcome.report.diagnostics), 'finding')} to {write_baseline}")
         return 2 if outcome.problems else 0
     if main_config.baseline is not None:
         _subtract(main_config.baseline, outcome)
-    rendered = _rendered(outcome, output_format or "full", statistics, quiet, output_file)
+    rendered = _rendered(outcome, output_format or "full", statistics, quiet, output_file, done is not None)
     if done is not None and done.stdin is not None and output_file is None:
         sys.stderr.write(rendered.encode(errors="backslashreplace").decode())
     else:
@@ -153,7 +153,9 @@ def _run(
         return run(names, resolver, jobs=jobs, progress=progress, cached=cached)
 
 
-def _rendered(outcome: Outcome, output_format: str, statistics: bool, quiet: bool, file: Path | None) -> str:
+def _rendered(
+    outcome: Outcome, output_format: str, statistics: bool, quiet: bool, file: Path | None, fixes_tried: bool
+) -> str:
     from galint.render.style import Style, wants_color
 
     color = output_format in TEXT_FORMATS and wants_color(os.environ, file is None and sys.stdout.isatty())
@@ -165,7 +167,9 @@ def _rendered(outcome: Outcome, output_format: str, statistics: bool, quiet: boo
 
             return statistics_json(outcome.report)
         return table(outcome.report, Style(color))
-    context = Context(lines=Texts(outcome).lines, color=color, version=__version__, quiet=quiet)
+    context = Context(
+        lines=Texts(outcome).lines, color=color, version=__version__, quiet=quiet, fixes_tried=fixes_tried
+    )
     return render(outcome.report, output_format, context)
 
 

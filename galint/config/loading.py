@@ -10,6 +10,7 @@ from galint.config.model import Config
 from galint.config.selectors import Selection
 from galint.config.settings import parse
 from galint.errors import ConfigError
+from galint.source import read_small
 
 _SELECTION = ("select", "extend-select", "ignore")
 _ADDING = ("extend-exclude",)
@@ -31,15 +32,19 @@ class Resolver:
 
     def __init__(self, overrides: Overrides | None = None, cwd: Path | None = None) -> None:
         self._overrides = overrides or Overrides()
+        if self._overrides.file is not None:
+            self._overrides = replace(self._overrides, file=self._overrides.file.absolute())
         self._cwd = cwd or Path.cwd()
         self._by_folder: dict[Path, Config] = {}
         self._by_file: dict[Path, Config] = {}
+        self.read: set[Path] = set()
+        """The configuration files that were read so far, extended ones among them."""
         self._layers = self._override_layers()
         self._fixed: Config | None = None
         if self._overrides.isolated:
             self._fixed = _merge(Config(), self._layers)
         elif self._overrides.file is not None:
-            self._fixed = self._load(self._overrides.file.absolute(), root=self._cwd)
+            self._fixed = self._load(self._overrides.file, root=self._cwd)
 
     def for_folder(self, folder: Path) -> Config:
         """The configuration of files in the absolute `folder`. Raises ConfigError."""
@@ -65,7 +70,8 @@ class Resolver:
     def _load(self, file: Path, root: Path | None = None) -> Config:
         if file not in self._by_file:
             base = Config(root=root or file.parent, source=file)
-            self._by_file[file] = _merge(base, [*file_layers(file), *self._layers])
+            layers = file_layers(file, self.read, named=file == self._overrides.file)
+            self._by_file[file] = _merge(base, [*layers, *self._layers])
         return self._by_file[file]
 
     def _override_layers(self) -> list[dict[str, Any]]:
@@ -86,14 +92,17 @@ def find_in(folder: Path) -> Path | None:
     if not project.is_file():
         return None
     try:
-        mentions = b"galint" in project.read_bytes()
+        mentions = b"galint" in read_small(project)
     except OSError:
         return None
     return project if mentions and _tool_table(project, _toml(project)) is not None else None
 
 
-def file_layers(file: Path) -> list[dict[str, Any]]:
-    """The parsed layers of a file and of those that it extends, the farthest first. Raises ConfigError."""
+def file_layers(file: Path, read: set[Path] | None = None, *, named: bool = False) -> list[dict[str, Any]]:
+    """The parsed layers of a file and of those that it extends, the farthest first; `read` gets their paths.
+
+    `named` on the command line, the first may be a pipe. Raises ConfigError.
+    """
     layers: list[dict[str, Any]] = []
     seen: list[Path] = []
     current: Path | None = file
@@ -102,7 +111,12 @@ def file_layers(file: Path) -> list[dict[str, Any]]:
         if resolved in seen or len(seen) >= _MAX_EXTENDS:
             raise ConfigError(f"{show(file)}: `extend` leads back to {show(current)}")
         seen.append(resolved)
-        table = _tool_table(current, _toml(current))
+        if read is not None:
+            read.add(current)
+        try:
+            table = _tool_table(current, _toml(current, named and current is file))
+        except ConfigError as error:
+            raise error if current is file else ConfigError(f"{show(file)}: `extend`: {error}") from None
         layer = _checked(table if table is not None else {}, current.parent, show(current))
         layers.insert(0, layer)
         current = layer.pop("extend", None)
@@ -135,11 +149,12 @@ def show(path: Path) -> str:
         return str(path)
 
 
-def _toml(file: Path) -> dict[str, Any]:
+def _toml(file: Path, any_kind: bool = False) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        data = file.read_bytes() if any_kind else read_small(file)
+        return tomllib.loads(data.decode("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{show(file)}: cannot be read ({error.strerror or error})") from None
     except UnicodeDecodeError:

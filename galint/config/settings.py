@@ -174,13 +174,17 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("cache-dir", _path, _file, "folder of the result cache"),
 )
 
+_FEW = 5
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean …?` for the nearest known word, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean `{near[0]}`?" if near else ""
+    """`; did you mean …?` for the nearest known word; without one, all of them where they are few."""
+    words = list(known)
+    near = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean `{near[0]}`?"
+    return f"; it is one of {', '.join(words)}" if len(words) <= _FEW else ""
 
 
 def parse(table: object, root: Path) -> dict[str, Any]:
@@ -191,7 +195,10 @@ def parse(table: object, root: Path) -> dict[str, Any]:
     for key, value in table.items():
         setting = _BY_KEY.get(key)
         if setting is None:
-            raise ConfigError(f"unknown setting `{key}`{nearest(key, _BY_KEY)}")
+            hint = nearest(key, _BY_KEY) or "; `galint --show-settings` lists the known ones"
+            if key == "tool" and isinstance(value, dict) and "galint" in value:
+                hint = ": the keys of `[tool.galint]` stand at the top of galint.toml, without that header"
+            raise ConfigError(f"unknown setting `{key}`{hint}")
         out[key] = setting.parse(key, value, root)
     return out
 

@@ -1,6 +1,6 @@
 """What each training loop of a file does, micro-batch by micro-batch, as typed data for any renderer."""
 
-from galint.explain.loops import at_line, happenings, listed, views
+from galint.explain.loops import acquitted, at_line, happenings, listed, views
 from galint.explain.model import (
     EffectiveBatch,
     Happening,
@@ -21,6 +21,7 @@ __all__ = [
     "Variant",
     "Weight",
     "WindowView",
+    "acquitted",
     "at_line",
     "happenings",
     "listed",

@@ -65,13 +65,12 @@ class Weight:
 class WindowView:
     """The micro-batches between two optimizer steps, and what the step applied.
 
-    `first` and `last` number the windows that look the same (1-based). `step` is None when no step
+    `numbers` are the windows that look the same (1-based, rising), `first` and `last` their ends. `step` is None when no step
     follows: the micro-batches are never applied. `opening` and `closing` happen outside the
     micro-batches (around an inner loop).
     """
 
-    first: int
-    last: int
+    numbers: tuple[int, ...]
     rows: tuple[MicroRow, ...]
     step: Span | None
     applied: str
@@ -83,6 +82,16 @@ class WindowView:
     opening: tuple[Happening, ...] = ()
     closing: tuple[Happening, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> int:
+        """The first window that looks like this."""
+        return self.numbers[0]
+
+    @property
+    def last(self) -> int:
+        """The last window that looks like this."""
+        return self.numbers[-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,25 +52,34 @@ def windows(view: View, ledger: OptimizerLedger, loop: Span) -> list[WindowView]
 
     A lone backward outside any loop stands for its loop.
     """
-    items = sorted(_items(view, ledger), key=lambda item: item.seq)
+    end = _end(view, ledger)
+    items = sorted((i for i in _items(view, ledger) if i.seq < end), key=lambda item: item.seq)
     drafts = _deal(items, ledger)
     if view.run.truncated and drafts and drafts[-1].step is None and len(drafts) > 1:
         drafts.pop()  # the run was cut short inside it: no step was seen because none was waited for
     after = _Simulation(view, ledger).replay(items)
     scaled = any(b.scaled for b in view.run.backwards)
     out = [_window(view, d, after, scaled) for d in drafts if _touches(view, d, loop)]
-    return [replace(w, first=k, last=k) for k, w in enumerate(out, 1)]
+    return [replace(w, numbers=(k,)) for k, w in enumerate(out, 1)]
+
+
+def _end(view: View, ledger: OptimizerLedger) -> int:
+    """Where a second call constructs the optimizer anew: what follows is the new one's affair."""
+    twins = [other for other in view.run.ledgers.values() if other.name == f"{ledger.name}'" and other.steps]
+    firsts = {step.window[0] for other in twins for step in other.steps[:1] if step.window}
+    events = [e.seq for e in view.run.events if e.micro in firsts]
+    last = ledger.steps[-1].seq if ledger.steps else 0
+    return min((seq for seq in events if seq > last), default=1 << 60)
 
 
 def merged(all_windows: Iterable[WindowView]) -> list[WindowView]:
-    """Windows that look alike told once, with the numbers of the first and the last of a row of them."""
-    out: list[WindowView] = []
+    """Windows that look alike told once, with all their numbers, in the order of the first of each kind."""
+    out: dict[WindowView, WindowView] = {}
     for window in all_windows:
-        if out and shape(out[-1]) == shape(window):
-            out[-1] = replace(out[-1], last=window.last)
-        elif not any(shape(known) == shape(window) for known in out):
-            out.append(window)
-    return out
+        kind = shape(window)
+        known = out.get(kind)
+        out[kind] = window if known is None else replace(known, numbers=known.numbers + window.numbers)
+    return list(out.values())
 
 
 def shape(window: WindowView) -> WindowView:
@@ -83,7 +92,7 @@ def shape(window: WindowView) -> WindowView:
         kept = tuple(h for h in first.happenings if h.kind != "clear" or first.number > 1)
         rows = (replace(first, happenings=kept), *(r for r in rest if r is not None))
         window = replace(window, rows=rows)
-    return replace(window, first=0, last=0, opening=())
+    return replace(window, numbers=(), opening=())
 
 
 # --- the run's events, of one optimizer ----------------------------------------------------------
@@ -159,7 +168,8 @@ def _deal(items: list[_Item], ledger: OptimizerLedger) -> list[_Draft]:
     """Give each happening to its micro-batch, or to what happens before or after an inner loop."""
     drafts: list[_Draft] = []
     ends: list[tuple[Step | None, list[int]]] = [(s, list(dict.fromkeys(s.window))) for s in ledger.steps]
-    ends.append((None, list(dict.fromkeys(ledger.window))))
+    known = {item.micro for item in items}
+    ends.append((None, [token for token in dict.fromkeys(ledger.window) if token in known]))
     start, closer = -1, -1
     for step, tokens in ends:
         end = step.seq if step is not None else 1 << 60
@@ -309,8 +319,7 @@ def _window(view: View, draft: _Draft, after: dict[int, _After], scaler: bool) -
             )
         )
     return WindowView(
-        0,
-        0,
+        (),
         tuple(rows),
         step.span if step is not None else None,
         _applied(view, step) if step is not None else "0",

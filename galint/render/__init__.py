@@ -45,6 +45,8 @@ class Context:
     version: str = ""
     quiet: bool = False
     """No summary line."""
+    fixes_tried: bool = True
+    """False when nobody has looked for fixes yet: the summary then says how to."""
 
 
 def render(report: Report, output_format: str, context: Context) -> str:

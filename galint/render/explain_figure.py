@@ -210,14 +210,22 @@ def _sides(view: WindowView, x: int, floor: int, total: Fraction) -> list[str]:
             out.append(_block(x + SIDE, float(top), SIDE - 34, float(slot), "mean"))
             if slot >= 12:
                 middle = x + SIDE + (SIDE - 34) // 2
-                out.append(text(middle, float(top + slot / 2 + 4), f"g{number + 1}/{count}", "onmean", "middle"))
+                out.append(
+                    text(
+                        middle,
+                        float(top + slot / 2 + 4),
+                        f"g{number + 1}" + (f"/{count}" if count > 1 else ""),
+                        "onmean",
+                        "middle",
+                    )
+                )
     out.append(f'<path class="axis" d="M{x - 4} {floor + 0.5}H{x + 2 * SIDE - 30}"/>')
     mark = {"same": "= the same", "different": "≠ not the same", "unknown": "? not comparable"}[view.verdict]
     out.append(text(x, floor + 18, mark, f"verdict {view.verdict}"))
     if total > _MOST:
-        out.append(text(x, floor + 34, f"{total} times as long, not to scale", "quiet"))
+        out.append(text(x, floor + 34, f"{total} times too large, not to scale", "quiet"))
     elif view.verdict == "different" and total > 1:
-        out.append(text(x, floor + 34, f"{total} times as long", "quiet"))
+        out.append(text(x, floor + 34, f"{total} times too large", "quiet"))
     return out
 
 

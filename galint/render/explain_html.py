@@ -9,7 +9,7 @@ from galint.explain import LoopView, WindowView, listed
 from galint.render import explain_figure as figure
 from galint.render.explain_code import Line, beside
 from galint.render.explain_palette import sheet
-from galint.render.explain_text import Place, _row, gate, title
+from galint.render.explain_text import Place, _row, gate, line_of, title
 from galint.render.style import plain
 
 _PAGE = """
@@ -20,15 +20,15 @@ h1{font-size:19px;margin:0 0 4px}h2{font-size:15px;margin:0}h3{font-size:13px;ma
 p{margin:2px 0;color:var(--dim)}code,pre{font:12px/18px ui-monospace,SFMono-Regular,Menlo,"DejaVu Sans Mono",monospace}
 section{margin-top:30px;border-top:1px solid var(--line);padding-top:18px}
 .sides{display:flex;gap:32px;align-items:flex-start;flex-wrap:wrap;margin-top:14px}
-.lines{flex:0 1 600px;min-width:300px;background:var(--panel);border:1px solid var(--line);border-radius:6px;
+.lines{flex:0 1 auto;min-width:300px;max-width:min(600px,100%);background:var(--panel);border:1px solid var(--line);border-radius:6px;
 padding:8px 0;margin:0;overflow-x:auto;position:sticky;top:12px}
 .lines span{display:block;padding:0 12px 0 0;white-space:pre;min-width:max-content}
 .lines b{display:inline-block;width:3.5em;padding-right:1em;text-align:right;color:var(--dim);font-weight:400;
 user-select:none}
 .lines .on{background:var(--soft)}.lines .step{background:var(--stepsoft)}.lines .unscale{background:var(--scalesoft)}
 .lines .alarm{background:var(--clearsoft)}
-.windows{flex:1 1 640px;min-width:0;display:grid;gap:30px}
-figure{margin:0;overflow-x:auto}figure svg{display:block}
+.windows{flex:1 1 560px;min-width:0;display:grid;gap:30px}
+figure{margin:0;overflow-x:auto}figure svg{display:block;height:auto;max-width:100%}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:0 12px;margin:8px 0 0}dt{color:var(--dim)}dd{margin:0}
 .bad{color:var(--clear)}.good{color:var(--step)}
 """
@@ -51,9 +51,9 @@ def render(views: Sequence[LoopView], lines: Sequence[str], *, place: Place = _r
 
 def _loop(view: LoopView, lines: Sequence[str], place: Place) -> str:
     inside = f" <p>in {escape(view.function)}</p>" if view.function else ""
-    out = [f"<section><h2>line {escape(place(view.span))}: <code>{escape(plain(view.text))}</code></h2>{inside}"]
+    out = [f"<section><h2>{escape(line_of(view.span, place))}: <code>{escape(plain(view.text))}</code></h2>{inside}"]
     if not view.understood:
-        where = f", line {escape(place(view.reason_span))}" if view.reason_span is not None else ""
+        where = f", {escape(line_of(view.reason_span, place))}" if view.reason_span is not None else ""
         out.append(f'<p class="bad">not understood: {escape(plain(view.reason))}{where}</p>')
     elif not view.ledgers:
         out.append(f'<p class="bad">{escape(view.reason)}</p>')
@@ -80,7 +80,8 @@ def _window(label: str, window: WindowView, place: Place) -> str:
     kind = {"same": "good", "different": "bad", "unknown": ""}[window.verdict]
     said = f"{title(window)}: applied {window.applied}, large batch {window.expected or 'none'}"
     out = [
-        f'<figure><h3>{head}</h3><svg width="{drawing.width}" height="{drawing.height}" role="img" '
+        f'<figure><h3>{head}</h3><svg width="{drawing.width}" height="{drawing.height}" '
+        f'style="min-width:{drawing.width * 3 // 4}px" role="img" '
         f'aria-label="{escape(said)}" viewBox="0 0 {drawing.width} {drawing.height}">{drawing.body}</svg>',
         f'<dl><dt>applied</dt><dd class="{kind}"><code>{escape(window.applied)}</code></dd>',
     ]

@@ -83,6 +83,7 @@ def _window(window: WindowView, locate: Locate) -> dict[str, Any]:
     return {
         "first": window.first,
         "last": window.last,
+        "numbers": list(window.numbers),
         "before": [_happening(h, locate) for h in window.opening],
         "micro_batches": [_micro(row, locate) for row in window.rows],
         "after": [_happening(h, locate) for h in window.closing],

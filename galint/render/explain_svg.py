@@ -10,7 +10,7 @@ from galint.render import explain_figure as figure
 from galint.render.explain_code import Line, beside
 from galint.render.explain_figure import text
 from galint.render.explain_palette import sheet
-from galint.render.explain_text import Place, _row, gate, title
+from galint.render.explain_text import Place, _row, gate, line_of, title
 from galint.render.style import plain
 
 _PAD, _CODE, _LINE, _MOST = 24, 560, 18, 68
@@ -43,7 +43,7 @@ def _loop(view: LoopView, lines: Sequence[str], place: Place) -> tuple[str, int,
     out = [text(0, 14, head, "heading")]
     y = 34
     if not view.understood:
-        where = f", line {place(view.reason_span)}" if view.reason_span is not None else ""
+        where = f", {line_of(view.reason_span, place)}" if view.reason_span is not None else ""
         out.append(text(0, y, f"not understood: {plain(view.reason)}{where}", "bad"))
         y += 16
     elif not view.ledgers:

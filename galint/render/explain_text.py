@@ -35,6 +35,12 @@ def _row(span: Span) -> str:
     return str(span.row)
 
 
+def line_of(span: Span, place: Place) -> str:
+    """`line 12`, and `cell 3:4` in a notebook."""
+    text = place(span)
+    return f"line {text}" if text.isdigit() else text
+
+
 def render(views: Sequence[LoopView], *, color: bool = False, place: Place = _row) -> str:
     """The loops one below the other; a sentence where there is none."""
     if not views:
@@ -48,7 +54,7 @@ def _loop(view: LoopView, style: Style, place: Place) -> list[str]:
     head = f"{plain(view.filename)}:{place(view.span)}"
     out = [f"{style('bold', head)}: {plain(view.text)}{style('dim', inside)}"]
     if not view.understood:
-        where = f", line {place(view.reason_span)}" if view.reason_span is not None else ""
+        where = f", {line_of(view.reason_span, place)}" if view.reason_span is not None else ""
         out.append(f"  {style('warning', 'not understood')}: {plain(view.reason)}{where}")
         return out
     if not view.ledgers:
@@ -73,7 +79,7 @@ def gate(ledger: LedgerView, place: Place) -> str:
     """When an optimizer steps: "when `i % n == 0` (line 12), N = 4 (`n`)"."""
     out = "once a window"
     if ledger.guard is not None:
-        out = f"{'unless' if ledger.unless else 'when'} `{plain(ledger.guard_text)}` (line {place(ledger.guard)})"
+        out = f"{'unless' if ledger.unless else 'when'} `{plain(ledger.guard_text)}` ({line_of(ledger.guard, place)})"
     if ledger.n is not None:
         out += f", N = {ledger.n}" + (f" (`{plain(ledger.n_label)}`)" if ledger.n_label else "")
     return out
@@ -92,8 +98,18 @@ def _ledger(ledger: LedgerView, style: Style, place: Place) -> list[str]:
 
 
 def title(window: WindowView) -> str:
-    """`window 1`, `windows 1 to 3`."""
-    return f"window {window.first}" if window.first == window.last else f"windows {window.first} to {window.last}"
+    """`window 1`, `windows 1 to 3`, `windows 3 and 6`."""
+    rows: list[list[int]] = []
+    for number in window.numbers:
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    parts: list[str] = []
+    for row in rows:
+        parts += [f"{row[0]} to {row[-1]}"] if len(row) > 2 else map(str, row)
+    text = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return f"window{'s' if len(window.numbers) > 1 else ''} {text}"
 
 
 def _window(window: WindowView, label: str, style: Style, place: Place) -> list[str]:

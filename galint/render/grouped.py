@@ -7,7 +7,7 @@ from itertools import groupby
 from galint.diagnostic import Report
 from galint.render import Context
 from galint.render.style import Style, plain
-from galint.render.summary import summary
+from galint.render.summary import repairable, summary
 
 
 def render(report: Report, context: Context) -> str:
@@ -20,6 +20,7 @@ def render(report: Report, context: Context) -> str:
         wide = max(map(len, places))
         out += style("bold", f"{plain(filename)}:") + "\n"
         for d, place in zip(found, places, strict=True):
-            out += f"  {place:<{wide}} {style.severity(d.severity, d.code)} {plain(d.message)}\n"
+            out += f"  {place:<{wide}} {style.severity(d.severity, d.code)} "
+            out += f"{'[*] ' if repairable(d) else ''}{plain(d.message)}\n"
         out += "\n"
     return out + summary(report, context, style)

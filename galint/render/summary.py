@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from galint.diagnostic import Report
+from galint.config.selectors import find_rule
+from galint.diagnostic import Applicability, Diagnostic, Report
 from galint.render import Context
 from galint.render.style import Style, counted
-from galint.rule import Severity
+from galint.rule import Fixability, Severity
 
 
 def summary(report: Report, context: Context, style: Style) -> str:
@@ -26,7 +27,26 @@ def summary(report: Report, context: Context, style: Style) -> str:
         scope += f" ({counted(report.loops, 'training loop')}"
         missed = report.loops - report.understood
         scope += f", {missed} not understood: see `galint explain`)" if missed else ")"
-    return f"{head}{scope}.\n"
+    return f"{head}{scope}.{_repairs(report, context)}\n"
+
+
+def repairable(diagnostic: Diagnostic) -> bool:
+    """Whether `--fix` alone repairs a finding."""
+    return diagnostic.fix is not None and diagnostic.fix.applicability is Applicability.SAFE
+
+
+def _repairs(report: Report, context: Context) -> str:
+    """How many of the findings `--fix` repairs, or how to learn it where nobody has looked yet."""
+    if not context.fixes_tried:
+        codes = {diagnostic.code for diagnostic in report.diagnostics}
+        may = any(find_rule(code).fixability is not Fixability.NEVER for code in codes)
+        return " `galint --diff` shows what can be repaired." if may else ""
+    fixes = Counter(d.fix.applicability for d in report.diagnostics if d.fix is not None)
+    safe, unsafe = fixes[Applicability.SAFE], fixes[Applicability.UNSAFE]
+    more = f", `--unsafe-fixes` {unsafe} more" if unsafe else ""
+    if safe:
+        return f" `--fix` repairs {safe}{more}."
+    return f" `--fix --unsafe-fixes` repairs {unsafe}." if unsafe else ""
 
 
 def statistics(report: Report, style: Style) -> str:

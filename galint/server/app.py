@@ -277,4 +277,6 @@ def _requests(server: Server) -> None:
         """Run the loop of a finding and add what was measured to its diagnostics."""
         given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else list(arguments)
         desk = ls.desk_of(str(given[0])) if given else None
-        return await ls.work.confirm(desk) if desk is not None else None
+        code = given[1] if len(given) > 1 and isinstance(given[1], str) else None
+        row = given[2] if len(given) > 2 and isinstance(given[2], int) else None
+        return await ls.work.confirm(desk, code, row) if desk is not None else None

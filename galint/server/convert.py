@@ -88,8 +88,9 @@ def workspace_edit(edits: Iterable[Edit], page: Page, encoding: Encoding, versio
     """Edits of the page's text; `versioned` lets the client refuse them when its text has moved on."""
     by_uri: dict[str, list[types.TextEdit]] = {}
     for edit in edits:
-        uri, span = page.locate(edit.span)
-        by_uri.setdefault(uri, []).append(types.TextEdit(to_range(span, page.lines[uri], encoding), edit.content))
+        uri, inner = page.locate_edit(edit)
+        where = to_range(inner.span, page.lines[uri], encoding)
+        by_uri.setdefault(uri, []).append(types.TextEdit(where, inner.content))
     if not versioned:
         return types.WorkspaceEdit(changes=by_uri)
     return types.WorkspaceEdit(

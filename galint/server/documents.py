@@ -10,6 +10,7 @@ from pathlib import Path
 from lsprotocol import types
 
 from galint import notebook
+from galint.diagnostic import Edit
 from galint.errors import SourceError
 from galint.source import (
     Source,
@@ -120,6 +121,13 @@ class Page:
         if self.book is None:
             return self.parts[0][0], span
         number, inner = self.book.locate(span)
+        return self.parts[number - 1][0], inner
+
+    def locate_edit(self, edit: Edit) -> tuple[str, Edit]:
+        """The document or cell that an edit of the whole text belongs to, and the edit within it."""
+        if self.book is None:
+            return self.parts[0][0], edit
+        number, inner = self.book.locate_edit(edit)
         return self.parts[number - 1][0], inner
 
     def row_of(self, uri: str, row: int) -> int | None:

@@ -11,6 +11,7 @@ from galint.config.selectors import find_rule
 from galint.diagnostic import Diagnostic
 from galint.explain import LoopView, listed
 from galint.pages import page as rule_page
+from galint.render.explain_text import title
 from galint.server.convert import message
 from galint.server.documents import Encoding, to_range
 from galint.server.study import Study
@@ -62,8 +63,7 @@ def _steps(view: LoopView) -> Iterator[Note]:
         mark = "" if all(w.verdict != "different" for label, w in here if not label) else " ≠ large batch"
         lines = []
         for label, w in here[:6]:
-            number = f"window {w.first}" if w.first == w.last else f"windows {w.first} to {w.last}"
-            lines.append(f"{number}{', ' + label if label else ''}:")
+            lines.append(f"{title(w)}{', ' + label if label else ''}:")
             lines.append(f"- applied: `{w.applied}`\n- large batch: `{w.expected}`\n")
         if view.batch is not None:
             lines.append(f"effective batch: {view.batch}")
@@ -76,13 +76,14 @@ def _shares(view: LoopView) -> Iterator[Note]:
         for row in window.rows if not label else ():
             for h in row.happenings:
                 if h.kind == "backward" and not h.file and row.share:
-                    share = f"×{row.share}" + (" ·scale" if row.scaled_loss else "")
+                    share = f"×{row.share}" + (" · loss scale" if row.scaled_loss else "")
                     known = shares.setdefault(h.span, [])
                     if share not in known:
                         known.append(share)
     for span, known in shares.items():
         text = " or ".join(known[:3])
-        yield Note(span, _short(text), f"each micro-batch's gradient is added {text}".replace("×", "times "))
+        said = text.replace(" · ", ", times the ").replace("×", "times ")
+        yield Note(span, _short(text), f"each backward adds its micro-batch's gradient {said}")
 
 
 def _short(label: str) -> str:
@@ -132,4 +133,5 @@ def _holds(span: Span, row: int, column: int) -> bool:
 
 def _finding(d: Diagnostic, study: Study) -> str:
     said = message(d, study.confirmed.get((d.code, d.span))).replace("\n", "  \n")
-    return f"**{d.code} {d.name}** ({d.severity})\n\n{said}\n\n{rule_page(find_rule(d.code))}"
+    page = rule_page(find_rule(d.code)).partition("\n\n")[2]  # without its heading, which this one replaces
+    return f"**{d.code} {d.name}** ({d.severity})\n\n{said}\n\n{page}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ class Configs:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._resolver = Resolver(settings.overrides)
-        self._seen: dict[Path, tuple[tuple[str, int, int], ...]] = {}
+        self._seen: dict[Path, tuple[frozenset[Path], dict[Path, tuple[int, int]]]] = {}
 
     def reset(self) -> None:
         """Forget everything that was read."""
@@ -89,21 +90,25 @@ class Configs:
 
     def of(self, folder: Path) -> Config:
         """The configuration of files in an absolute folder. Raises ConfigError."""
-        stamp = _stamp(folder)
-        if self._seen.get(folder, stamp) != stamp:
-            self.reset()
-        self._seen[folder] = stamp
-        return self._resolver.for_folder(folder)
+        if folder in self._seen:
+            read, stamp = self._seen[folder]
+            if stamp != _stamp(folder, read):
+                self.reset()
+        try:
+            return self._resolver.for_folder(folder)
+        finally:
+            now = frozenset(self._resolver.read)
+            self._seen[folder] = (now, _stamp(folder, now))
 
 
-def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Name, time and size of every file that can configure a folder (files they extend are not followed)."""
-    out = []
-    for parent in (folder, *folder.parents):
-        for name in _FILES:
-            try:
-                stat = (parent / name).stat()
-            except OSError:
-                continue
-            out.append((str(parent / name), stat.st_mtime_ns, stat.st_size))
-    return tuple(out)
+def _stamp(folder: Path, read: Iterable[Path]) -> dict[Path, tuple[int, int]]:
+    """Time and size of every file that can configure a folder, and of those that were `read` for any folder."""
+    out = {}
+    names = [parent / name for parent in (folder, *folder.parents) for name in _FILES]
+    for path in (*names, *read):
+        try:
+            stat = path.stat()
+        except OSError:
+            continue
+        out[path] = (stat.st_mtime_ns, stat.st_size)
+    return out

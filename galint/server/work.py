@@ -50,6 +50,8 @@ class Work:
         self.server = server
         self.pool = ThreadPoolExecutor(1, "galint")
         self.states: dict[str, _State] = {}
+        self.complaint = ""
+        """The mistake in a configuration file that the user was told last."""
 
     def soon(self, desk: Desk, delay: float | None = None) -> None:
         """Analyse a document once its client is quiet for a moment; an analysis of an older text is dropped."""
@@ -156,8 +158,11 @@ class Work:
         try:
             config = self.server.configs.of(folder)
         except ConfigError as error:
-            self.server.tell(str(error))
+            if str(error) != self.complaint:  # once, not at every keystroke
+                self.complaint = str(error)
+                self.server.tell(self.complaint)
             return None
+        self.complaint = ""
         if desk.path is None:
             return config, None
         if forced_out(desk.path, False, config, folder):
@@ -176,8 +181,11 @@ class Work:
         """Whether scripts can be run here."""
         return confirm.can_run(self.server.settings.interpreter)
 
-    async def confirm(self, desk: Desk) -> str | None:
-        """Run the loops of a document's findings and add what was measured to its findings; the sentence shown to the user."""
+    async def confirm(self, desk: Desk, code: str | None = None, row: int | None = None) -> str | None:
+        """Run the loops of a document's findings and add what was measured to its findings.
+
+        Returns the sentence shown to the user: about the finding of `code` at `row`, or about all without one.
+        """
         found = await self.current(desk)
         if found is None or found.page.path is None or found.page.is_notebook:
             return None
@@ -193,8 +201,12 @@ class Work:
         for index, text in measured.items():
             d = found.report.diagnostics[index]
             found.confirmed[d.code, d.span] = text
-        said = "; ".join(f"{found.report.diagnostics[i].code} {text}" for i, text in measured.items())
-        said = said or "the run measured nothing about these findings"
+        asked = []
+        for index, text in measured.items():
+            d = found.report.diagnostics[index]
+            if code is None or (d.code, d.span.row) == (code, row):
+                asked.append(f"{d.code} {text}")
+        said = "; ".join(asked) or f"the run measured nothing about {code or 'these findings'}"
         self.server.tell(said, types.MessageType.Info)
         state = self.states.get(desk.uri)
         if state is not None and state.shown is found:
