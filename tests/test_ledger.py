@@ -97,7 +97,7 @@ def test_zero_is_no_number_to_divide_by() -> None:
         (QUARTER, "1/4"),
         (Coefficient(Fraction(3)), "3"),
         (Coefficient(Fraction(1), (("w", 1),)), "1·w"),
-        (Coefficient(Fraction(1, 2), (("n", -1), ("w", 2))), "1/2/n·w^2"),
+        (Coefficient(Fraction(1, 2), (("n", -1), ("w", 2))), "1/2·w^2/n"),
         (Coefficient(Fraction(1), (("n", -3),)), "1/n^3"),
     ],
 )
