@@ -199,23 +199,29 @@ def diagnose(analysis: Analysis, source: Source) -> list[Diagnostic]:
 def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[Finding, str | None]]:
     if check.witness == "rare":
         return [(finding, None) for _, run in entry.rares for finding in _run(analysis, run, check)]
-    main, witness = (entry.base, entry.other) if check.witness == "even" else (entry.tail, entry.other_tail)
+    even = check.witness == "even"
+    main = entry.base if even else entry.tail
     out: list[tuple[Finding, str | None]] = []
-    confirmed = {(f.code, f.span) for f in _run(analysis, witness, check)} if witness is not main else None
+    confirmed: set[tuple[str, Span]] | None = None
     doubtful: list[Finding] = []
-    for finding in _run(analysis, main, check):
+    findings = _run(analysis, main, check)
+    if findings and (witness := entry.other if even else entry.other_tail) is not main:
+        confirmed = {(f.code, f.span) for f in _run(analysis, witness, check)}
+    for finding in findings:
         if confirmed is None or (finding.code, finding.span) in confirmed:
             out.append((finding, None))
         else:
             doubtful.append(finding)
     if doubtful and check.code == "GA401" and entry.third is not None:
         # A counter that moves by two is right for an odd N and wrong for an even one.
-        again = {(f.code, f.span) for f in _run(analysis, entry.third(), check)}
+        again = {(f.code, f.span) for f in _run(analysis, entry.third, check)}
         out += [(f, None) for f in doubtful if (f.code, f.span) in again]
     if check.witness == "tail" and entry.beyond is not None:
         seen = {(f.code, f.span) for f, _ in out}
-        agreed = {(f.code, f.span) for f in _run(analysis, entry.beyond[1], check)} - seen
-        out += [(f, None) for f in _run(analysis, entry.beyond[0], check) if (f.code, f.span) in agreed]
+        longer = [f for f in _run(analysis, entry.beyond, check) if (f.code, f.span) not in seen]
+        if longer and entry.other_beyond is not None:
+            agreed = {(f.code, f.span) for f in _run(analysis, entry.other_beyond, check)}
+            out += [(f, None) for f in longer if (f.code, f.span) in agreed]
     if check.witness == "even":
         flipped = [(label, _run(analysis, run, check)) for label, run in entry.flips]
         out = [(finding, _needs(finding, flipped)) for finding, _ in out]
@@ -322,15 +328,7 @@ def spelled(message: str) -> str:
 
 def _run_of(analysis: Analysis, finding: Finding) -> RunResult | None:
     for entry in analysis.exploration.entries:
-        beyond: tuple[RunResult, ...] = entry.beyond or ()
-        for run in (
-            entry.base,
-            entry.tail,
-            entry.other,
-            entry.other_tail,
-            *beyond,
-            *(r for _, r in (*entry.flips, *entry.rares)),
-        ):
+        for run in entry.made():
             for ledger in run.ledgers.values():
                 if any(s is finding.step for s in ledger.steps):
                     return run
