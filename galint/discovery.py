@@ -65,7 +65,9 @@ def may_matter(data: bytes) -> bool:
     Words decide for most files; only where all kinds occur, slower patterns ask for calls, first anywhere and then
     outside texts and comments (a library's documentation shows many loops).
     """
-    words = all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
+    # Each search reads the whole file: the one that rules out most files comes first.
+    stepped = b"step" in data or b".accumulate" in data or b"update_grad" in data
+    words = stepped and all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
     if not (words and _calls(data)) and not _launches(data):
         return False
     if data.lstrip()[:1] == b"{":  # a notebook: its code stands in texts
@@ -76,7 +78,7 @@ def may_matter(data: bytes) -> bool:
 
 def _launches(data: bytes) -> bool:
     """True for a launching file: what it wraps trains in a file that it imports."""
-    return any(w in data for w in _WRAP_WORDS) and b"torch" in data and _WRAP_CALL.search(data) is not None
+    return b"torch" in data and any(w in data for w in _WRAP_WORDS) and _WRAP_CALL.search(data) is not None
 
 
 def _calls(data: bytes) -> bool:
@@ -125,10 +127,11 @@ def forced_out(path: Path, is_folder: bool, config: Config, here: Path) -> bool:
 
 def _walk(start: Path, resolver: Resolver, here: Path) -> Iterator[Target | SourceError]:
     """Depth first without recursion; folders that are symbolic links are not entered, so no walk is endless."""
-    stack: list[tuple[Path, _Ignores]] = [(start, _Ignores.above(start))]
+    # The mark of a project above is handed down: asking for it anew in each folder asks the disk for each parent.
+    stack: list[tuple[Path, _Ignores, Path]] = [(start, _Ignores.above(start), project_root(start.parent, start))]
     real_start = os.path.realpath(start)
     while stack:
-        current, rules = stack.pop()
+        current, rules, root = stack.pop()
         try:
             with os.scandir(current) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
@@ -138,8 +141,10 @@ def _walk(start: Path, resolver: Resolver, here: Path) -> Iterator[Target | Sour
         config = resolver.for_folder(current)
         if config.respect_gitignore and any(entry.name == ".gitignore" for entry in entries):
             rules = rules.with_file(current, current / ".gitignore")
-        root: Path | None = None
-        folders: list[tuple[Path, _Ignores]] = []
+        if any(entry.name in _PROJECT_MARKS for entry in entries):
+            root = current
+        folders: list[tuple[Path, _Ignores, Path]] = []
+        prefix = "" if current == here else show(current, here).rstrip("/") + "/"
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
             if not is_folder and not entry.name.endswith(SUFFIXES):
@@ -148,18 +153,18 @@ def _walk(start: Path, resolver: Resolver, here: Path) -> Iterator[Target | Sour
             if config.excludes(path) or (config.respect_gitignore and rules.ignores(path, is_folder)):
                 continue
             if is_folder:
-                folders.append((path, rules))
+                folders.append((path, rules, root))
                 continue
             if entry.is_symlink() and not _stays_inside(path, real_start):
                 continue
             try:
-                mode = entry.stat().st_mode
+                # What the listing says of a plain file needs no further question to the disk.
+                mode = stat.S_IFREG if entry.is_file(follow_symlinks=False) else entry.stat().st_mode
             except OSError as error:
                 yield SourceError(f"{show(path, here)}: cannot be read ({error.strerror or error})")
                 continue
             if stat.S_ISREG(mode):
-                root = root or project_root(current, start)
-                yield Target(path, show(path, here), config, root)
+                yield Target(path, prefix + entry.name, config, root)
             elif not stat.S_ISDIR(mode):
                 yield SourceError(f"{show(path, here)}: is not a regular file")
         stack.extend(reversed(folders))

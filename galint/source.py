@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -79,10 +81,13 @@ class Source:
 def read_bytes(path: Path, filename: str) -> bytes:
     """The bytes of a regular file. Raises SourceError for FIFOs, directories and unreadable files."""
     try:
-        if not path.is_file():
+        if not stat.S_ISREG(os.stat(path).st_mode):
             what = "is a directory" if path.is_dir() else "is not a regular file" if path.exists() else "does not exist"
             raise SourceError(f"{filename}: {what}")
-        return path.read_bytes()
+        with open(path, "rb", buffering=0) as file:
+            return file.readall()
+    except (FileNotFoundError, NotADirectoryError):
+        raise SourceError(f"{filename}: does not exist") from None
     except OSError as error:
         raise SourceError(f"{filename}: cannot be read ({error.strerror or error})") from None
 
