@@ -67,7 +67,9 @@ def may_matter(data: bytes) -> bool:
     """
     # Each search reads the whole file: the one that rules out most files comes first.
     stepped = b"step" in data or b".accumulate" in data or b"update_grad" in data
-    words = stepped and all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
+    words = stepped and all(
+        any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS)
+    )
     if not (words and _calls(data)) and not _launches(data):
         return False
     if data.lstrip()[:1] == b"{":  # a notebook: its code stands in texts

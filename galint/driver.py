@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from galint.collecting import seldom
 from galint.config.loading import Resolver
 from galint.config.model import Config
 from galint.diagnostic import Diagnostic, Report
@@ -124,8 +125,9 @@ def run(
     count = jobs if jobs is not None else min(os.cpu_count() or 1, _MAX_JOBS)
     pooled = len(work) > 1 and count > 1 and (size >= _POOL_FROM_BYTES if jobs is None else True)
     lint_one = _lint_and_store if cached else _lint_target
-    results = _pooled(lint_one, work, count) if pooled else map(lint_one, work)
-    _collect(results, len(work), outcome, progress)
+    with seldom():
+        results = _pooled(lint_one, work, count) if pooled else map(lint_one, work)
+        _collect(results, len(work), outcome, progress)
     return outcome
 
 

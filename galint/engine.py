@@ -22,7 +22,7 @@ from galint.registry import RULES
 from galint.run.explore import EntryRuns, Exploration, Explorer, negation
 from galint.run.facts import RunResult
 from galint.run.project import STRIDE, Linked, Project
-from galint.run.static import BACKWARD, STEP, Static, terminal
+from galint.run.static import BACKWARD, STEP, Static, children, terminal
 from galint.semantics.configured import configured
 from galint.source import Source, Span
 from galint.syntax import deep, parse
@@ -341,33 +341,24 @@ def _run_of(analysis: Analysis, finding: Finding) -> RunResult | None:
 def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:
     """The backward calls of a file with the innermost loop or function around each."""
     out: list[BackwardSite] = []
-
-    def visit(node: p.Node, holder: Span) -> None:
-        if isinstance(node, p.FunctionDef):
+    stack: list[tuple[p.Node, Span]] = [(stmt, stmt.span) for stmt in reversed(program.body)]
+    while stack:
+        node, holder = stack.pop()
+        kind = type(node)
+        if kind is p.Call:
+            assert isinstance(node, p.Call)
+            func = node.func
+            if isinstance(func, p.Attr) and func.name in {"backward", "manual_backward"}:
+                own = isinstance(func.value, p.Name) and func.value.id == "self" and func.name in static.functions
+                if not own and terminal(func.value) not in {"ctx", "super", "Function"}:
+                    out.append(BackwardSite(node.span, holder))
+        elif isinstance(node, p.FunctionDef):
             if node.name in {"backward", "setup_context"} and any("ctx" in q.name for q in node.params[:2]):
-                return  # a torch.autograd.Function
+                continue  # a torch.autograd.Function
             holder = node.span
-        elif isinstance(node, p.For | p.While):
+        elif kind is p.For or kind is p.While:
             holder = node.span
-        if (
-            isinstance(node, p.Call)
-            and isinstance(node.func, p.Attr)
-            and node.func.name in {"backward", "manual_backward"}
-        ):
-            own = (
-                isinstance(node.func.value, p.Name)
-                and node.func.value.id == "self"
-                and node.func.name in static.functions
-            )
-            if not own and terminal(node.func.value) not in {"ctx", "super", "Function"}:
-                out.append(BackwardSite(node.span, holder))
-        from galint.run.static import children
-
-        for child in children(node):
-            visit(child, holder)
-
-    for stmt in program.body:
-        visit(stmt, stmt.span)
+        stack += [(child, holder) for child in reversed(children(node))]
     return out
 
 
