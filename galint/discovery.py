@@ -29,9 +29,13 @@ FRAMEWORK_WORDS = (
 )  # fmt: skip
 """… and one of these (`.step(` for loops whose imports come through a project's own module)."""
 
-_GRADIENT_CALL = re.compile(
-    rb"\.\s{0,20}(?:manual_)?backward\s{0,20}\(|scaler\w{0,40}\s{0,20}\(|\.\s{0,20}accumulate\s{0,20}\(|\bzero_grad\s{0,20}\("
+_GRADIENT_CALLS = (
+    (re.compile(rb"backward\s{0,20}\("), re.compile(rb"\.\s{0,20}(?:manual_)?\Z")),
+    (re.compile(rb"zero_grad\s{0,20}\("), re.compile(rb"(?<!\w)\Z")),
+    (re.compile(rb"accumulate\s{0,20}\("), re.compile(rb"\.\s{0,20}\Z")),
+    (re.compile(rb"scaler\w{0,40}\s{0,20}\("), None),
 )
+"""Calls that speak of gradients, and what stands before each: patterns that begin with a word are searched fast."""
 _WRAP_WORDS = (b"DDP(", b"FSDP(", b"DataParallel", b"fully_shard(")
 _WRAP_CALL = re.compile(
     rb"(?<!class )(?<!def )\b(?:DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard)\(\s*(?:module\s*=\s*)?\w"
@@ -65,11 +69,7 @@ def may_matter(data: bytes) -> bool:
     Words decide for most files; only where all kinds occur, slower patterns ask for calls, first anywhere and then
     outside texts and comments (a library's documentation shows many loops).
     """
-    # Each search reads the whole file: the one that rules out most files comes first.
-    stepped = b"step" in data or b".accumulate" in data or b"update_grad" in data
-    words = stepped and all(
-        any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS)
-    )
+    words = _has_words(data)
     if not (words and _calls(data)) and not _launches(data):
         return False
     if data.lstrip()[:1] == b"{":  # a notebook: its code stands in texts
@@ -78,13 +78,33 @@ def may_matter(data: bytes) -> bool:
     return (words and _calls(code)) or _launches(code)
 
 
+def may_be_known(data: bytes) -> bool:
+    """False where `may_matter` is certainly false, at a fraction of its cost: worth a look into the cache."""
+    return _has_words(data) or (b"torch" in data and any(w in data for w in _WRAP_WORDS))
+
+
+def _has_words(data: bytes) -> bool:
+    # Each search reads the whole file: the one that rules out most files comes first.
+    stepped = b"step" in data or b".accumulate" in data or b"update_grad" in data
+    return stepped and all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
+
+
 def _launches(data: bytes) -> bool:
     """True for a launching file: what it wraps trains in a file that it imports."""
     return b"torch" in data and any(w in data for w in _WRAP_WORDS) and _WRAP_CALL.search(data) is not None
 
 
 def _calls(data: bytes) -> bool:
-    return _GRADIENT_CALL.search(data) is not None and _STEP_CALL.search(data) is not None
+    return _has_gradient_call(data) and _STEP_CALL.search(data) is not None
+
+
+def _has_gradient_call(data: bytes) -> bool:
+    for call, before in _GRADIENT_CALLS:
+        for match in call.finditer(data):
+            start = match.start()
+            if before is None or before.search(data, max(start - 40, 0), start):
+                return True
+    return False
 
 
 def find(paths: Sequence[str], resolver: Resolver, cwd: Path | None = None) -> Iterator[Target | SourceError]:

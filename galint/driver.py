@@ -13,7 +13,7 @@ from galint.collecting import seldom
 from galint.config.loading import Resolver
 from galint.config.model import Config
 from galint.diagnostic import Diagnostic, Report
-from galint.discovery import Target, find, may_matter
+from galint.discovery import Target, find, may_be_known, may_matter
 from galint.errors import SourceError
 from galint.registry import RULES
 from galint.source import Source, read_bytes
@@ -112,11 +112,12 @@ def run(
             outcome.problems.append(str(error))
             continue
         outcome.report.files += 1
-        if not may_matter(data):
-            continue
-        if cached and (known := _cached(target, data)) is not None:
+        # Only files that matter are in the cache, and finding one there costs less than telling that it matters.
+        if cached and may_be_known(data) and (known := _cached(target, data)) is not None:
             known.files = 0
             outcome.report.extend(known)
+            continue
+        if not may_matter(data):
             continue
         sizes.append((len(data), target))
     # The longest files first, so that no worker is left alone with one at the end.

@@ -139,10 +139,12 @@ def _linted(
     try:
         program = parser(source.text)
     except TooComplex as error:
+        report.followed = []
         span = Span(error.row, error.column - 1, error.row, error.column)
         report.loops, report.not_understood = 1, [NotUnderstood(source.filename, span, error.message)]
         return report, None
     except ParseError as error:
+        report.followed = []
         if "GA000" in selected:
             span = Span(error.row, max(error.column - 1, 0), error.row, error.column)
             found = Diagnostic("GA000", "syntax-error", _RULES["GA000"].severity, error.message, source.filename, span)
