@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -39,7 +40,7 @@ class Cache:
         """The stored report, if there is one and the imports that it consulted are as they were."""
         try:
             entry = json.loads((self._folder / key[:2] / f"{key}.json").read_bytes())
-            if any(_state(Path(path)) != state for path, state in entry["followed"].items()):
+            if any(_state(path) != state for path, state in entry["followed"].items()):
                 return None
             return _report(entry)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -50,7 +51,7 @@ class Cache:
         if report.followed is None or report.internal_errors:
             return
         entry = _entry(report)
-        entry["followed"] = {path: _state(Path(path)) for path in report.followed}
+        entry["followed"] = {path: _state(path) for path in report.followed}
         data = json.dumps(entry).encode("ascii")
         target = self._folder / key[:2] / f"{key}.json"
         temporary = target.with_name(f".{key}.{os.getpid()}")
@@ -95,11 +96,14 @@ def is_cache(folder: Path) -> bool:
         return False
 
 
-def _state(path: Path) -> str:
+def _state(path: str) -> str:
     """A file's content as a digest; `absent` where none can be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "absent"
-    except OSError:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return "absent"
+        with open(path, "rb", buffering=0) as file:
+            return hashlib.sha256(file.readall()).hexdigest()
+    except (OSError, ValueError):
         return "absent"
 
 

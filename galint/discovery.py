@@ -31,9 +31,13 @@ FRAMEWORK_WORDS = (
 )  # fmt: skip
 """… and one of these (`.step(` for loops whose imports come through a project's own module)."""
 
-_GRADIENT_CALL = re.compile(
-    rb"\.\s{0,20}(?:manual_)?backward\s{0,20}\(|scaler\w{0,40}\s{0,20}\(|\.\s{0,20}accumulate\s{0,20}\(|\bzero_grad\s{0,20}\("
+_GRADIENT_CALLS = (
+    (re.compile(rb"backward\s{0,20}\("), re.compile(rb"\.\s{0,20}(?:manual_)?\Z")),
+    (re.compile(rb"zero_grad\s{0,20}\("), re.compile(rb"(?<!\w)\Z")),
+    (re.compile(rb"accumulate\s{0,20}\("), re.compile(rb"\.\s{0,20}\Z")),
+    (re.compile(rb"scaler\w{0,40}\s{0,20}\("), None),
 )
+"""Calls that speak of gradients, and what stands before each: patterns that begin with a word are searched fast."""
 _WRAP_WORDS = (b"DDP(", b"FSDP(", b"DataParallel", b"fully_shard(")
 _WRAP_CALL = re.compile(
     rb"(?<!class )(?<!def )\b(?:DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard)\(\s*(?:module\s*=\s*)?\w"
@@ -67,7 +71,7 @@ def may_matter(data: bytes) -> bool:
     Words decide for most files; only where all kinds occur, slower patterns ask for calls, first anywhere and then
     outside texts and comments (a library's documentation shows many loops).
     """
-    words = all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
+    words = _has_words(data)
     if not (words and _calls(data)) and not _launches(data):
         return False
     if data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{":  # a notebook: its code stands in texts
@@ -76,13 +80,33 @@ def may_matter(data: bytes) -> bool:
     return (words and _calls(code)) or _launches(code)
 
 
+def may_be_known(data: bytes) -> bool:
+    """False where `may_matter` is certainly false, at a fraction of its cost: worth a look into the cache."""
+    return _has_words(data) or (b"torch" in data and any(w in data for w in _WRAP_WORDS))
+
+
+def _has_words(data: bytes) -> bool:
+    # Each search reads the whole file: the one that rules out most files comes first.
+    stepped = b"step" in data or b".accumulate" in data or b"update_grad" in data
+    return stepped and all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
+
+
 def _launches(data: bytes) -> bool:
     """True for a launching file: what it wraps trains in a file that it imports."""
-    return any(w in data for w in _WRAP_WORDS) and b"torch" in data and _WRAP_CALL.search(data) is not None
+    return b"torch" in data and any(w in data for w in _WRAP_WORDS) and _WRAP_CALL.search(data) is not None
 
 
 def _calls(data: bytes) -> bool:
-    return _GRADIENT_CALL.search(data) is not None and _STEP_CALL.search(data) is not None
+    return _has_gradient_call(data) and _STEP_CALL.search(data) is not None
+
+
+def _has_gradient_call(data: bytes) -> bool:
+    for call, before in _GRADIENT_CALLS:
+        for match in call.finditer(data):
+            start = match.start()
+            if before is None or before.search(data, max(start - 40, 0), start):
+                return True
+    return False
 
 
 def find(paths: Sequence[str], resolver: Resolver, cwd: Path | None = None) -> Iterator[Target | SourceError]:
@@ -127,10 +151,11 @@ def forced_out(path: Path, is_folder: bool, config: Config, here: Path) -> bool:
 
 def _walk(start: Path, resolver: Resolver, here: Path) -> Iterator[Target | SourceError]:
     """Depth first without recursion; folders that are symbolic links are not entered, so no walk is endless."""
-    stack: list[tuple[Path, _Ignores]] = [(start, _Ignores.above(start))]
+    # The mark of a project above is handed down: asking for it anew in each folder asks the disk for each parent.
+    stack: list[tuple[Path, _Ignores, Path]] = [(start, _Ignores.above(start), project_root(start.parent, start))]
     real_start = os.path.realpath(start)
     while stack:
-        current, rules = stack.pop()
+        current, rules, root = stack.pop()
         try:
             with os.scandir(current) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
@@ -140,8 +165,10 @@ def _walk(start: Path, resolver: Resolver, here: Path) -> Iterator[Target | Sour
         config = resolver.for_folder(current)
         if config.respect_gitignore and any(entry.name == ".gitignore" for entry in entries):
             rules = rules.with_file(current, current / ".gitignore")
-        root: Path | None = None
-        folders: list[tuple[Path, _Ignores]] = []
+        if any(entry.name in _PROJECT_MARKS for entry in entries):
+            root = current
+        folders: list[tuple[Path, _Ignores, Path]] = []
+        prefix = "" if current == here else show(current, here).rstrip("/") + "/"
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
             if not is_folder and not entry.name.endswith(SUFFIXES):
@@ -150,18 +177,18 @@ def _walk(start: Path, resolver: Resolver, here: Path) -> Iterator[Target | Sour
             if config.excludes(path) or (config.respect_gitignore and rules.ignores(path, is_folder)):
                 continue
             if is_folder:
-                folders.append((path, rules))
+                folders.append((path, rules, root))
                 continue
             if entry.is_symlink() and not _stays_inside(path, real_start):
                 continue
             try:
-                mode = entry.stat().st_mode
+                # What the listing says of a plain file needs no further question to the disk.
+                mode = stat.S_IFREG if entry.is_file(follow_symlinks=False) else entry.stat().st_mode
             except OSError as error:
                 yield SourceError(f"{show(path, here)}: cannot be read ({error.strerror or error})")
                 continue
             if stat.S_ISREG(mode):
-                root = root or project_root(current, start)
-                yield Target(path, show(path, here), config, root)
+                yield Target(path, prefix + entry.name, config, root)
             elif not stat.S_ISDIR(mode):
                 yield SourceError(f"{show(path, here)}: is not a regular file")
         stack.extend(reversed(folders))

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from galint.collecting import seldom
 from galint.config.loading import Resolver
 from galint.config.model import Config
 from galint.diagnostic import Diagnostic, Report
-from galint.discovery import Target, find, may_matter
+from galint.discovery import Target, find, may_be_known, may_matter
 from galint.errors import SourceError
 from galint.registry import RULES
 from galint.source import Source, read_bytes
@@ -111,11 +112,12 @@ def run(
             outcome.problems.append(str(error))
             continue
         outcome.report.files += 1
-        if not may_matter(data):
-            continue
-        if cached and (known := _cached(target, data)) is not None:
+        # Only files that matter are in the cache, and finding one there costs less than telling that it matters.
+        if cached and may_be_known(data) and (known := _cached(target, data)) is not None:
             known.files = 0
             outcome.report.extend(known)
+            continue
+        if not may_matter(data):
             continue
         sizes.append((len(data), target))
     # The longest files first, so that no worker is left alone with one at the end.
@@ -124,8 +126,9 @@ def run(
     count = jobs if jobs is not None else min(os.cpu_count() or 1, _MAX_JOBS)
     pooled = len(work) > 1 and count > 1 and (size >= _POOL_FROM_BYTES if jobs is None else True)
     lint_one = _lint_and_store if cached else _lint_target
-    results = _pooled(lint_one, work, count) if pooled else map(lint_one, work)
-    _collect(results, len(work), outcome, progress)
+    with seldom():
+        results = _pooled(lint_one, work, count) if pooled else map(lint_one, work)
+        _collect(results, len(work), outcome, progress)
     return outcome
 
 

@@ -22,7 +22,7 @@ from galint.registry import RULES
 from galint.run.explore import EntryRuns, Exploration, Explorer, negation
 from galint.run.facts import RunResult
 from galint.run.project import STRIDE, Linked, Project
-from galint.run.static import BACKWARD, STEP, Static, terminal
+from galint.run.static import BACKWARD, STEP, Static, children, terminal
 from galint.semantics.configured import configured
 from galint.source import Source, Span
 from galint.syntax import deep, parse
@@ -153,10 +153,12 @@ def _linted(
     try:
         program = parser(source.text)
     except TooComplex as error:
+        report.followed = []
         span = Span(error.row, error.column - 1, error.row, error.column)
         report.loops, report.not_understood = 1, [NotUnderstood(source.filename, span, error.message)]
         return report, None
     except ParseError as error:
+        report.followed = []
         if "GA000" in selected:
             span = Span(error.row, max(error.column - 1, 0), error.row, error.column)
             found = Diagnostic("GA000", "syntax-error", _RULES["GA000"].severity, error.message, source.filename, span)
@@ -214,23 +216,29 @@ def diagnose(analysis: Analysis, source: Source) -> list[Diagnostic]:
 def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[Finding, str | None]]:
     if check.witness == "rare":
         return [(finding, None) for _, run in entry.rares for finding in _run(analysis, run, check)]
-    main, witness = (entry.base, entry.other) if check.witness == "even" else (entry.tail, entry.other_tail)
+    even = check.witness == "even"
+    main = entry.base if even else entry.tail
     out: list[tuple[Finding, str | None]] = []
-    confirmed = {(f.code, f.span) for f in _run(analysis, witness, check)} if witness is not main else None
+    confirmed: set[tuple[str, Span]] | None = None
     doubtful: list[Finding] = []
-    for finding in _run(analysis, main, check):
+    findings = _run(analysis, main, check)
+    if findings and (witness := entry.other if even else entry.other_tail) is not main:
+        confirmed = {(f.code, f.span) for f in _run(analysis, witness, check)}
+    for finding in findings:
         if confirmed is None or (finding.code, finding.span) in confirmed:
             out.append((finding, None))
         else:
             doubtful.append(finding)
     if doubtful and check.code == "GA401" and entry.third is not None:
         # A counter that moves by two is right for an odd N and wrong for an even one.
-        again = {(f.code, f.span) for f in _run(analysis, entry.third(), check)}
+        again = {(f.code, f.span) for f in _run(analysis, entry.third, check)}
         out += [(f, None) for f in doubtful if (f.code, f.span) in again]
     if check.witness == "tail" and entry.beyond is not None:
         seen = {(f.code, f.span) for f, _ in out}
-        agreed = {(f.code, f.span) for f in _run(analysis, entry.beyond[1], check)} - seen
-        out += [(f, None) for f in _run(analysis, entry.beyond[0], check) if (f.code, f.span) in agreed]
+        longer = [f for f in _run(analysis, entry.beyond, check) if (f.code, f.span) not in seen]
+        if longer and entry.other_beyond is not None:
+            agreed = {(f.code, f.span) for f in _run(analysis, entry.other_beyond, check)}
+            out += [(f, None) for f in longer if (f.code, f.span) in agreed]
     if check.witness == "even":
         flipped = [(label, _run(analysis, run, check)) for label, run in entry.flips]
         asked = {
@@ -348,15 +356,7 @@ def spelled(message: str) -> str:
 
 def _run_of(analysis: Analysis, finding: Finding) -> RunResult | None:
     for entry in analysis.exploration.entries:
-        beyond: tuple[RunResult, ...] = entry.beyond or ()
-        for run in (
-            entry.base,
-            entry.tail,
-            entry.other,
-            entry.other_tail,
-            *beyond,
-            *(r for _, r in (*entry.flips, *entry.rares)),
-        ):
+        for run in entry.made():
             for ledger in run.ledgers.values():
                 if any(s is finding.step for s in ledger.steps):
                     return run
@@ -369,33 +369,24 @@ def _run_of(analysis: Analysis, finding: Finding) -> RunResult | None:
 def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:
     """The backward calls of a file with the innermost loop or function around each."""
     out: list[BackwardSite] = []
-
-    def visit(node: p.Node, holder: Span) -> None:
-        if isinstance(node, p.FunctionDef):
+    stack: list[tuple[p.Node, Span]] = [(stmt, stmt.span) for stmt in reversed(program.body)]
+    while stack:
+        node, holder = stack.pop()
+        kind = type(node)
+        if kind is p.Call:
+            assert isinstance(node, p.Call)
+            func = node.func
+            if isinstance(func, p.Attr) and func.name in {"backward", "manual_backward"}:
+                own = isinstance(func.value, p.Name) and func.value.id == "self" and func.name in static.functions
+                if not own and terminal(func.value) not in {"ctx", "super", "Function"}:
+                    out.append(BackwardSite(node.span, holder))
+        elif isinstance(node, p.FunctionDef):
             if node.name in {"backward", "setup_context"} and any("ctx" in q.name for q in node.params[:2]):
-                return  # a torch.autograd.Function
+                continue  # a torch.autograd.Function
             holder = node.span
-        elif isinstance(node, p.For | p.While):
+        elif kind is p.For or kind is p.While:
             holder = node.span
-        if (
-            isinstance(node, p.Call)
-            and isinstance(node.func, p.Attr)
-            and node.func.name in {"backward", "manual_backward"}
-        ):
-            own = (
-                isinstance(node.func.value, p.Name)
-                and node.func.value.id == "self"
-                and node.func.name in static.functions
-            )
-            if not own and terminal(node.func.value) not in {"ctx", "super", "Function"}:
-                out.append(BackwardSite(node.span, holder))
-        from galint.run.static import children
-
-        for child in children(node):
-            visit(child, holder)
-
-    for stmt in program.body:
-        visit(stmt, stmt.span)
+        stack += [(child, holder) for child in reversed(children(node))]
     return out
 
 

@@ -34,7 +34,9 @@ class Coefficient:
 
     def combine(self, other: Coefficient) -> Coefficient:
         """The product of two coefficients."""
-        out = self.times(other.value)
+        if other is ONE:
+            return self
+        out = self if other.value == 1 else self.times(other.value)
         for name, exponent in other.symbols:
             out = out.times_symbol(name, exponent)
         return out

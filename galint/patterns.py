@@ -47,10 +47,22 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         return re.compile(re.escape(pattern) + r"\Z")
 
 
+@lru_cache(maxsize=256)
+def _names_only(patterns: tuple[str, ...]) -> re.Pattern[str] | None:
+    """One pattern for them all, where none of them asks for more than a name."""
+    if any("/" in pattern for pattern in patterns):
+        return None
+    return re.compile("|".join(f"(?:{compile_pattern(pattern).pattern})" for pattern in patterns) or r"(?!)")
+
+
 def names(path: Path, patterns: Iterable[str]) -> str | None:
     """The first pattern that names this very entry (by its name, or by its whole absolute path), or None."""
+    known = tuple(patterns)
+    by_name = _names_only(known)
+    if by_name is not None and not by_name.match(path.name):
+        return None
     text = path.as_posix()
-    for pattern in patterns:
+    for pattern in known:
         if compile_pattern(pattern).match(text if "/" in pattern else path.name):
             return pattern
     return None

@@ -1,7 +1,7 @@
 """The loop program: a small typed tree of what the abstract run needs, each node with its span.
 
-It is Python's own grammar with the formatting taken away; `galint.syntax` lowers libcst to it and
-nothing above this module knows libcst. Nodes compare by identity. `text(expr)` gives the canonical
+It is Python's own grammar with the formatting taken away; `galint.syntax` lowers ast or libcst to it and
+nothing above this module knows either. Nodes compare by identity. `text(expr)` gives the canonical
 spelling of an expression, which is what configuration keys and messages use.
 """
 

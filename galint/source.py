@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import codecs
 import errno
+import os
 import re
 import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from galint.errors import SourceError
 
@@ -19,8 +21,7 @@ _SMALL = 16 << 20
 """Bytes that a configuration, ignore or baseline file may have."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A half-open stretch of text: rows are 1-based, columns are 0-based code points."""
 
     row: int
@@ -83,10 +84,13 @@ class Source:
 def read_bytes(path: Path, filename: str) -> bytes:
     """The bytes of a regular file. Raises SourceError for FIFOs, directories and unreadable files."""
     try:
-        if not path.is_file():
+        if not stat.S_ISREG(os.stat(path).st_mode):
             what = "is a directory" if path.is_dir() else "is not a regular file" if path.exists() else "does not exist"
             raise SourceError(f"{filename}: {what}")
-        return path.read_bytes()
+        with open(path, "rb", buffering=0) as file:
+            return file.readall()
+    except (FileNotFoundError, NotADirectoryError):
+        raise SourceError(f"{filename}: does not exist") from None
     except OSError as error:
         raise SourceError(f"{filename}: cannot be read ({error.strerror or error})") from None
 

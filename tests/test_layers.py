@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "galint"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors",),
+    ("errors", "collecting"),
     ("rule", "source", "patterns"),
     ("registry", "program", "diagnostic"),
     ("config", "pages"),

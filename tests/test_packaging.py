@@ -55,11 +55,11 @@ def test_a_tree_without_training_code_never_loads_the_parser(tmp_path: Path) -> 
     assert heavy(modules_of(".", cwd=tmp_path)) <= {"galint.render", "json"}
 
 
-def test_a_tree_with_training_code_loads_the_parser_but_no_framework(tmp_path: Path) -> None:
+def test_a_tree_with_training_code_loads_the_machine_but_no_framework(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import torch\nloss.backward()\noptimizer.step()\n")
     loaded = heavy(modules_of(".", cwd=tmp_path))
-    assert "libcst" in loaded
-    assert loaded.isdisjoint({"torch", "numpy", "matplotlib", "rich", "pygls", "asyncio", "pathspec"})
+    assert "galint.engine" in loaded
+    assert loaded.isdisjoint({"libcst", "torch", "numpy", "matplotlib", "rich", "pygls", "asyncio", "pathspec"})
 
 
 def test_linting_needs_few_and_well_known_libraries() -> None:

@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 from galint import program as p
 from galint.errors import ParseError
-from galint.syntax import cst_module, nodes_at, parse
+from galint.syntax import deep, parse
+from galint.syntax.module import cst_module, cst_program, nodes_at
+from galint.syntax.native import parse as native
 
 MODULES = [
     "argparse", "ast", "asyncio.tasks", "bisect", "cmd", "contextlib",
@@ -144,6 +146,75 @@ def test_agrees_with_cpython(module: str) -> None:
     assert starts == their_starts
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
     assert parse(code).comments == {t.start[0]: t.string[1:].strip() for t in tokens if t.type == tokenize.COMMENT}
+
+
+LOOSE = (p.CompFor, p.WithItem, p.Param)
+"""Nodes whose places nothing reads: the two parsers differ in their own parentheses."""
+
+
+def dump(node: Any) -> Any:
+    """Everything about a node and the nodes below it."""
+    if type(node) is tuple:
+        return tuple(dump(item) for item in node)
+    if isinstance(node, p.Node):
+        names = [f.name for f in dataclasses.fields(node) if f.name not in {"span", "spelling"}]
+        where = () if isinstance(node, LOOSE) else place(node)
+        return (type(node).__name__, where, *(dump(getattr(node, name)) for name in names))
+    return type(node), node
+
+
+TRICKY = """\
+f((a), *b, (c), k=(d), **e)((x))(x for x in y)( (x) for x in y if x ) ; g(# (
+    (a))
+with (open(a)) as f, (b) as (c, d): pass
+with (a, b): pass
+with (yield): pass
+async def f(a, /, b: int = (1), *c, d=2, **e) -> (int):  # :
+    async for (x) in (y) : pass
+    async with a as b : await c
+@(d)
+class \\
+    A ( (B), *C, metaclass=(M) , ) : x = [i for i in j if (k) if l]; y = {**z, 'ä': 'ö', **{}}
+class B: pass
+class C(): pass
+try : pass
+except (A, B) as e : pass
+except(C): pass
+else: pass
+finally: pass
+match x, y :
+    case (1 | 2 as z), *_ if (z) : pass
+    # case
+    case {"a": [b, *c], **d} : pass ; pass
+    case A(B(), c=-1) | None: pass
+lambda a, *, b=(1), **c: (yield)
+x[1:2, ::3, *y, (4)] = not a if b else ~c ** -d @ e
+f"ä{ä!r:>{w}}{{}}{ a['b'] = }{x,}" 'c#' f'''{
+  b :%H:%M}{"}"}{(lambda: 1)()}{a != b}''' rf"\\N{n}" f"\\N{EM DASH}{m}"  # ä#
+(a := 1); b = (c) = (d,); del (a), (b, c); print(((1))).x
+if a : pass
+elif (b): pass
+else:
+    if c: pass
+"""
+
+
+@pytest.mark.parametrize("code", [TRICKY, TRICKY.replace("\n", "\r\n"), *map(source, MODULES[:8])])
+def test_both_parsers_give_the_same_program(code: str) -> None:
+    with deep():
+        ours, theirs = native(code), cst_program(code)
+    assert ours is not None
+    assert ours.comments == theirs.comments
+    for one, other in zip(ours.body, theirs.body, strict=True):
+        assert dump(one) == dump(other)
+
+
+def test_what_cpython_does_not_read_is_left_to_libcst(monkeypatch: pytest.MonkeyPatch) -> None:
+    from galint.syntax import parsing
+
+    assert native("print 1\n") is None
+    monkeypatch.setattr(parsing, "native", lambda text: None)
+    assert dump(parse(TRICKY).body) == dump(cst_program(TRICKY).body)
 
 
 @pytest.mark.parametrize("newline", ["\r\n", "\r"])

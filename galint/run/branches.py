@@ -21,10 +21,8 @@ class Branches(Assign):
 
     def run_if(self, stmt: p.If, frame: Frame, rest: p.Body = ()) -> tuple[Signal | None, Guard | None]:
         """A branch. The second result is the guard on what follows, when the body leaves the block."""
-        body_tags = self.static.body_tags(stmt.body)
-        else_tags = self.static.body_tags(stmt.orelse)
+        body_tags, else_tags, leaves = self.static.branches(stmt)
         old = self.test_node, self.test_tags
-        leaves = bails(stmt.body)
         rest_tags = self.static.body_tags(rest) if leaves else frozenset()
         self.test_node = stmt
         tags = body_tags | else_tags

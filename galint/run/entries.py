@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
 from typing import Any
 
 from galint import program as p
@@ -18,6 +19,8 @@ class Entry:
 
     function: p.FunctionDef | None
     owner: p.ClassDef | None = None
+    known: dict[str, RunResult] = field(default_factory=dict)
+    """The runs that were made, by their scenarios."""
 
     @property
     def name(self) -> str:
@@ -36,7 +39,7 @@ class Entries:
         self.machine = machine
         self.options = options
         self.spent = 0
-        self.known: dict[tuple[p.FunctionDef | None, str], RunResult] = {}
+        self.context: Context = copy_context()
 
     def _own(self, func: p.FunctionDef) -> frozenset[str]:
         out: frozenset[str] = frozenset()

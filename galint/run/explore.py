@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from galint import program as p
@@ -20,22 +21,51 @@ _FLIPS = 10
 _RARES = 3
 
 
-@dataclass(slots=True)
+@dataclass
 class EntryRuns:
-    """The runs of one entry. `base` has loaders that N divides, `tail` loaders it does not, `other` another N."""
+    """The runs of one entry. `base` has loaders that N divides, `tail` loaders it does not.
+
+    The runs that only confirm what these two show are made when they are asked for.
+    """
 
     entry: Entry
     base: RunResult
     tail: RunResult
-    other: RunResult
-    other_tail: RunResult
+    later: Later | None = None
     flips: list[tuple[str, RunResult]] = field(default_factory=list)
-    beyond: tuple[RunResult, RunResult] | None = None
-    """Runs with loaders longer than a bound at which the loop is left, for two values of N."""
-    third: Callable[[], RunResult] | None = None
-    """Runs the entry with a third N, for findings that another N happens to hide."""
     rares: list[tuple[str, RunResult]] = field(default_factory=list)
     """Runs in which a data-dependent condition changed once, at the first window's last micro-batch."""
+
+    @cached_property
+    def other(self) -> RunResult:
+        """As `base` with another N."""
+        return self.later.other() if self.later is not None else self.base
+
+    @cached_property
+    def other_tail(self) -> RunResult:
+        """As `tail` with another N."""
+        return self.later.other_tail() if self.later is not None else self.base
+
+    @cached_property
+    def third(self) -> RunResult | None:
+        """As `base` with a third N, for findings that another N happens to hide."""
+        return self.later.third() if self.later is not None else None
+
+    @cached_property
+    def beyond(self) -> RunResult | None:
+        """A run with loaders longer than a bound at which the loop is left; None without such a bound."""
+        return self.later.beyond() if self.later is not None and self.later.bound else None
+
+    @cached_property
+    def other_beyond(self) -> RunResult | None:
+        """As `beyond` with another N."""
+        return self.later.other_beyond() if self.later is not None and self.later.bound else None
+
+    def made(self) -> list[RunResult]:
+        """Every run that was made so far."""
+        names = ("other", "other_tail", "beyond", "other_beyond")
+        witnesses = [self.__dict__[name] for name in names if self.__dict__.get(name) is not None]
+        return [self.base, self.tail, *witnesses, *(run for _, run in (*self.flips, *self.rares))]
 
 
 @dataclass(slots=True)
@@ -57,6 +87,7 @@ class Explorer(EntryCalls):
 
     def explore(self) -> Exploration:
         """Run every entry that reaches a backward."""
+        self.context = copy_context()  # what is configured now holds for the runs that are made later
         out = Exploration(self.static)
         executed: set[int] = set()
         reached: set[int] = set()
@@ -82,13 +113,12 @@ class Explorer(EntryCalls):
     # --- the runs of one entry -----------------------------------------------------------------
 
     def _run_entry(self, entry: Entry) -> EntryRuns | None:
-        self.known.clear()
         scenario = Scenario()
         first = self.run(entry, scenario)
         if not first.backwards:
             flipped = self._toward_training(entry, scenario, first)
             if flipped is None:
-                return EntryRuns(entry, first, first, first, first)
+                return EntryRuns(entry, first, first)
             first, scenario = flipped
         if first.facts.get("on_none"):
             first, scenario = self._toward_training(entry, scenario, first, avoid="on_none") or (first, scenario)
@@ -102,20 +132,7 @@ class Explorer(EntryCalls):
         # A loop that is left at a bound has its tail there, if the loader is longer.
         beyond = max((b + n + 1 for b in base.facts.get("break_bounds", ())), default=0)
         tail = self.run(entry, scenario.variant(length=2 * n + max(1, n // 2)))
-        smaller = self._other(base, scenario)
-        other = self.run(entry, smaller)
-        m = self.window_of(other, smaller)
-        if smaller.length % max(m, 1):
-            smaller = smaller.variant(length=_multiple(m))
-            other = self.run(entry, smaller)
-        other_tail = self.run(entry, smaller.variant(length=2 * m + max(1, m // 2)))
-        runs = EntryRuns(entry, base, tail, other, other_tail)
-        if beyond:
-            runs.beyond = (
-                self.run(entry, scenario.variant(length=beyond)),
-                self.run(entry, smaller.variant(length=beyond)),
-            )
-        runs.third = lambda: self._third(entry, base, scenario)
+        runs = EntryRuns(entry, base, tail, Later(self, entry, base, scenario, beyond))
         if any(ledger.steps for ledger in base.ledgers.values()) or base.backwards:
             self._flip(entry, runs, scenario)
             self._rare(entry, runs, scenario, n)
@@ -214,10 +231,6 @@ class Explorer(EntryCalls):
         changed = scenario.variant(window=3, values=values)
         return changed.variant(length=_multiple(literal or 3))
 
-    def _third(self, entry: Entry, base: RunResult, scenario: Scenario) -> RunResult:
-        values = {label: 6 for label, value in self._soft_keys(base).items() if value > 1}
-        return self.run(entry, scenario.variant(window=6, values=values, length=12))
-
     def _flip(self, entry: Entry, runs: EntryRuns, scenario: Scenario) -> None:
         """Single flips of the conditions that matter."""
         done: set[str] = set(scenario.choices)
@@ -243,10 +256,10 @@ class Explorer(EntryCalls):
 
     def run(self, entry: Entry, scenario: Scenario) -> RunResult:
         """One abstract run; a scenario that was run before is not run again."""
-        key = (entry.function, repr(scenario))
-        known = self.known.get(key)
+        key = repr(scenario)
+        known = entry.known.get(key)
         if known is None:
-            known = self.known[key] = self._run(entry, scenario)
+            known = entry.known[key] = self.context.run(self._run, entry, scenario)
         return known
 
     def _run(self, entry: Entry, scenario: Scenario) -> RunResult:
@@ -275,6 +288,53 @@ class Explorer(EntryCalls):
         self.spent += machine.result.fuel
         machine.result.facts["ancestors"] = machine.ancestors
         return machine.result
+
+
+class Later:
+    """The runs of an entry with another N, and those beyond a bound: only findings ask for them."""
+
+    def __init__(self, explorer: Explorer, entry: Entry, base: RunResult, scenario: Scenario, bound: int) -> None:
+        self._explorer = explorer
+        self._entry = entry
+        self._base = base
+        self._scenario = scenario
+        self.bound = bound
+
+    def _run(self, scenario: Scenario) -> RunResult:
+        return self._explorer.run(self._entry, scenario)
+
+    @cached_property
+    def _other(self) -> tuple[RunResult, Scenario, int]:
+        """The run with another N, its scenario and that N."""
+        smaller = self._explorer._other(self._base, self._scenario)
+        other = self._run(smaller)
+        m = self._explorer.window_of(other, smaller)
+        if smaller.length % max(m, 1):
+            smaller = smaller.variant(length=_multiple(m))
+            other = self._run(smaller)
+        return other, smaller, m
+
+    def other(self) -> RunResult:
+        """Another N, by which the loaders' length can be divided."""
+        return self._other[0]
+
+    def other_tail(self) -> RunResult:
+        """Another N and a short last window."""
+        _, smaller, m = self._other
+        return self._run(smaller.variant(length=2 * m + max(1, m // 2)))
+
+    def beyond(self) -> RunResult:
+        """Loaders that do not end before the bound."""
+        return self._run(self._scenario.variant(length=self.bound))
+
+    def other_beyond(self) -> RunResult:
+        """As `beyond` with another N."""
+        return self._run(self._other[1].variant(length=self.bound))
+
+    def third(self) -> RunResult:
+        """A third N, an even one."""
+        values = {label: 6 for label, value in self._explorer._soft_keys(self._base).items() if value > 1}
+        return self._run(self._scenario.variant(window=6, values=values, length=12))
 
 
 def _moduli(run: RunResult) -> list[tuple[tuple[tuple[str, int], ...], frozenset[str]]]:

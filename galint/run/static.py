@@ -10,15 +10,17 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from galint import program as p
 from galint.run.update_effects import is_update_effect
 from galint.source import Span
 
-_SLOTS: dict[type, tuple[str, ...]] = {}
+_SLOTS: dict[type, tuple[tuple[str, bool | None], ...]] = {}
+_SEVERAL = re.compile(r"tuple\[[A-Z]\w+, \.\.\.\]")
 _HOLDS_NODES = re.compile(r"\b(?!Literal|None|NumberOrText)[A-Z]\w+")
 _COMPOUND = (p.FunctionDef, p.ClassDef, p.For, p.While, p.If, p.With, p.Try, p.Match)
+_HOLDERS = (*_COMPOUND, p.Handler, p.Case)
 _GENERIC_METHODS = frozenset(
     [
         "train",
@@ -95,25 +97,34 @@ _CALL_TAGS = {
 
 def children(node: object) -> list[p.Node]:
     """The nodes directly below `node`."""
-    cls = type(node)
-    slots = _SLOTS.get(cls)
-    if slots is None:
-        slots = _SLOTS[cls] = _node_slots(cls)
+    cls = node.__class__
+    plan = _SLOTS.get(cls)
+    if plan is None:
+        plan = _SLOTS[cls] = _node_slots(cls)
     out: list[p.Node] = []
-    for slot in slots:
+    for slot, several in plan:
         value = getattr(node, slot)
-        if value.__class__ is tuple:
+        if several is None:
             out += [item for item in value if isinstance(item, p.Node)]
-        elif isinstance(value, p.Node):
+        elif several:
+            out += value
+        elif value is not None:
             out.append(value)
     return out
 
 
-def _node_slots(cls: type) -> tuple[str, ...]:
-    """The fields that can hold nodes: all but places, texts, numbers and flags."""
+def _node_slots(cls: type) -> tuple[tuple[str, bool | None], ...]:
+    """The fields that can hold nodes, and whether each holds one, several, or (None) several among other things."""
     if not is_dataclass(cls):
         return ()
-    return tuple(f.name for f in fields(cls) if f.name != "span" and _HOLDS_NODES.search(str(f.type)))
+    out: list[tuple[str, bool | None]] = []
+    for f in fields(cls):
+        kind = str(f.type)
+        if f.name == "span" or not _HOLDS_NODES.search(kind):
+            continue
+        several = kind == "Body" or bool(_SEVERAL.fullmatch(kind))
+        out.append((f.name, several if several or not kind.startswith("tuple") else None))
+    return tuple(out)
 
 
 def terminal(node: p.Expr | None) -> str:
@@ -134,6 +145,7 @@ def terminal(node: p.Expr | None) -> str:
     return ""
 
 
+@lru_cache(maxsize=4096)
 def path_terminal(path: str) -> str:
     """The last name in a path's spelling."""
     names = re.findall(r"[A-Za-z_]\w*", path)
@@ -206,6 +218,7 @@ class Static:
         self._own: dict[p.Node, tuple[frozenset[str], frozenset[tuple[str, bool]]]] = {}
         self._reach: dict[p.Node, frozenset[str]] = {}
         self._last_rows: dict[p.FunctionDef, int] = {}
+        self._branches: dict[p.If, tuple[frozenset[str], frozenset[str], bool]] = {}
         self._callees: dict[tuple[str, bool], tuple[p.FunctionDef, ...]] = {}
         self._function_tags: dict[p.FunctionDef, frozenset[str]] = {}
         self.bodies = list(bodies)
@@ -261,17 +274,16 @@ class Static:
         known = self._own.get(top)
         if known is not None:
             return known
+        own = self._own
+        order: list[tuple[p.Node, list[p.Node]]] = []
         stack: list[p.Node] = [top]
-        while stack:  # children first; no recursion, for a long chain of `elif` is deep
-            node = stack[-1]
-            if node in self._own:
-                stack.pop()
-                continue
-            below = self._counted(node)
-            waiting = [child for child in below if child not in self._own]
-            if waiting:
-                stack += waiting
-                continue
+        while stack:  # no recursion, for a long chain of `elif` is deep
+            node = stack.pop()
+            if node not in own:
+                below = self._counted(node)
+                order.append((node, below))
+                stack += below
+        for node, below in reversed(order):  # children first
             tags: set[str] = set()
             calls: set[tuple[str, bool]] = set()
             if isinstance(node, p.Call):
@@ -287,18 +299,21 @@ class Static:
             elif isinstance(node, p.Attr) and node.name in {"no_sync", "no_backward_sync"}:
                 tags.add(SYNC)  # `context = model.no_sync if hold else nullcontext`
             for child in below:
-                own = self._own[child]
-                tags |= own[0]
-                calls |= own[1]
-            self._own[node] = (frozenset(tags), frozenset(calls)) if tags or calls else _NOTHING
-            stack.pop()
-        return self._own[top]
+                found = own[child]
+                if found is not _NOTHING:
+                    tags |= found[0]
+                    calls |= found[1]
+            own[node] = (frozenset(tags), frozenset(calls)) if tags or calls else _NOTHING
+        return own[top]
 
     @staticmethod
     def _counted(node: p.Node) -> list[p.Node]:
         """The children whose operations are the node's own: not those of nested functions, classes and decorators."""
+        below = children(node)
+        if not isinstance(node, _HOLDERS):
+            return below  # expressions and simple statements hold no definitions
         skipped = node.decorators if isinstance(node, p.FunctionDef) else ()
-        return [c for c in children(node) if not isinstance(c, p.FunctionDef | p.ClassDef) and c not in skipped]
+        return [c for c in below if not isinstance(c, p.FunctionDef | p.ClassDef) and c not in skipped]
 
     def _call_tags(self, node: p.Call, tags: set[str], calls: set[tuple[str, bool]]) -> None:
         func = node.func
@@ -501,6 +516,13 @@ class Static:
         for stmt in body:
             out |= self.tags(stmt)
         return out
+
+    def branches(self, node: p.If) -> tuple[frozenset[str], frozenset[str], bool]:
+        """The tags of both sides of an `if`, and whether the first one always leaves the block."""
+        known = self._branches.get(node)
+        if known is None:
+            known = self._branches[node] = (self.body_tags(node.body), self.body_tags(node.orelse), bails(node.body))
+        return known
 
     def calls_in(self, node: p.Node) -> frozenset[tuple[str, bool]]:
         """The (name, direct) of the calls inside a node."""

@@ -131,7 +131,7 @@ def shifted(view: LoopView, rows: int) -> LoopView:
     def walk(value: object) -> object:
         if isinstance(value, Span):
             return down(value)
-        if isinstance(value, tuple):
+        if type(value) is tuple:
             return tuple(walk(item) for item in value)
         if not is_dataclass(value) or isinstance(value, type):
             return value

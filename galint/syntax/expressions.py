@@ -233,10 +233,10 @@ def _dict(c: Cursor, node: cst.Dict, start: int) -> p.Expr:
 def _generators(c: Cursor, node: cst.CompFor | None) -> tuple[p.CompFor, ...]:
     out: list[p.CompFor] = []
     while node is not None:
-        start = c.skip()
         if node.asynchronous is not None:
             c.token(5)
         c.token(3)
+        start = c.begin()
         target = expr(c, node.target)
         c.token(2)
         source = expr(c, node.iter)

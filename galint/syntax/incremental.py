@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from galint.errors import ParseError
 from galint.program import ClassDef, FunctionDef, Node, Program, Stmt
 from galint.source import Source, Span
-from galint.syntax.module import parse
+from galint.syntax.parsing import parse
 
 
 class Incremental:

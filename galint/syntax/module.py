@@ -1,4 +1,4 @@
-"""Parses text with libcst, turns its failures into ParseError, and maps spans to CST nodes for fixes."""
+"""Parses text with libcst, turns its failures into ParseError, and maps spans to CST nodes."""
 
 from __future__ import annotations
 
@@ -43,18 +43,14 @@ def cst_module(text: str) -> CstModule:
     return CstModule(tree, program, tuple(record))
 
 
+def cst_program(text: str) -> Program:
+    """Lowers `text` with libcst. Raises ParseError."""
+    return _parse(text, None)[1]
+
+
 def nodes_at(module: CstModule, span: Span) -> tuple[cst.CSTNode, ...]:
     """The CST nodes whose lowered node has exactly `span`, outermost first; empty when there is none."""
     return tuple([node for at, node in reversed(module.nodes) if at == span])
-
-
-def parse(text: str) -> Program:
-    """Lowers `text` to the loop program.
-
-    Rows are counted over \\n, \\r\\n and \\r; a leading byte order mark belongs to no column.
-    Raises ParseError, and nothing else, when the text is not Python; TooComplex when it is too deep or too large.
-    """
-    return _parse(text, None)[1]
 
 
 def _parse(text: str, record: list[tuple[Span, Any]] | None) -> tuple[cst.Module, Program]:
