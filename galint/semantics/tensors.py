@@ -337,6 +337,11 @@ def _criterion(m: Calls, s: Site) -> Value | None:
     return _reduction({**(made.items if isinstance(made, Mapping) else {}), **s.kwargs}, out)
 
 
+def _itself(m: Calls, s: Site) -> Value | None:
+    """`criterion.cuda()`, `.to(device)`: a module's methods that give the module back."""
+    return s.receiver
+
+
 def _held_settings(holder: Opaque) -> frozenset[str]:
     held = holder.items.get("__settings__")
     return held.keys if isinstance(held, Lit) else frozenset()
@@ -503,6 +508,10 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("opaque", "split"): _chunk,
     ("opaque", "tensor_split"): _chunk,
     ("criterion", "()"): _criterion,
+    **{
+        ("criterion", name): _itself
+        for name in ("cuda", "cpu", "to", "half", "float", "double", "bfloat16", "train", "eval", "requires_grad_")
+    },
     **{("tensor", name): _same for name in _LINEAR.split()},
     **{
         ("opaque", name): _same for name in ("to", "cuda", "cpu", "float", "half", "long", "contiguous", "non_blocking")
