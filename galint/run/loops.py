@@ -95,7 +95,7 @@ class Loops(Branches):
 
         def each(value: Value) -> Signal | None:
             self._next(loop, role)
-            value = self._stamp(value, loop.token)
+            value = self.stamp(value, loop.token)
             self.bind(stmt.target, value, frame)
             loop.residual.clear()
             signal = self.run_body(stmt.body, frame)
@@ -108,7 +108,7 @@ class Loops(Branches):
             self.iterate(source, each, stmt, role)
         finally:
             self.loops.pop()
-        self._leave(loop)
+        self.leave_loop(loop)
         signal = result[0]
         if signal is BREAK:
             return None
@@ -127,11 +127,12 @@ class Loops(Branches):
         loop.iteration += 1
         loop.token = self.new_token()
 
-    def _leave(self, loop: LoopFrame) -> None:
+    def leave_loop(self, loop: LoopFrame) -> None:
+        """Note the end of a loop that ran backward."""
         if loop.backwards:
             self.event("loop_end", loop.span, serial=loop.serial, iterations=loop.iteration + 1)
 
-    def _stamp(self, value: Value, token: int) -> Value:
+    def stamp(self, value: Value, token: int) -> Value:
         """Mark a loop variable as coming from this iteration."""
         if isinstance(value, Lit):
             return Lit(
@@ -140,7 +141,7 @@ class Loops(Branches):
         if type(value) is Opaque and value.data:
             value.born = token
         elif isinstance(value, Seq) and value.kind == "tuple":
-            return Seq([self._stamp(v, token) for v in value.elts], "tuple", value.path)
+            return Seq([self.stamp(v, token) for v in value.elts], "tuple", value.path)
         return value
 
     def run_while(self, stmt: p.While, frame: Frame) -> Signal | None:
@@ -180,7 +181,7 @@ class Loops(Branches):
                     return None
         finally:
             self.loops.pop()
-            self._leave(loop)
+            self.leave_loop(loop)
 
     def _patience(self, role: str) -> int:
         return {"window": self.scenario.window, "windows": 3, "epochs": self.scenario.epochs, "length": 400}.get(

@@ -576,7 +576,7 @@ class Static:
 
     def _collect_guards(self, top: p.Body, out: list[p.Expr]) -> None:
         stack = [iter(enumerate(top))]
-        bodies = [top]
+        bodies: list[tuple[p.Body, p.Body]] = [(top, ())]  # a block, and what follows the branches it stands in
         while stack:
             position = next(stack[-1], None)
             if position is None:
@@ -584,10 +584,12 @@ class Static:
                 bodies.pop()
                 continue
             index, stmt = position
-            blocks = self._guards_of(stmt, bodies[-1][index + 1 :] if isinstance(stmt, p.If) else (), out)
+            body, outer = bodies[-1]
+            after = (*body[index + 1 :], *outer) if isinstance(stmt, p.If) else ()
+            blocks = self._guards_of(stmt, after, out)
             for block in reversed(blocks):
                 stack.append(iter(enumerate(block)))
-                bodies.append(block)
+                bodies.append((block, after))
 
     def _guards_of(self, stmt: p.Stmt, after: p.Body, out: list[p.Expr]) -> list[p.Body]:
         """Adds the conditions of one statement that gate a step, and returns the blocks below it."""

@@ -19,6 +19,7 @@ from galint.semantics import (
     deepspeed,
     fabric,
     helpers,
+    ignite,
     lightning,
     modules,
     optim,
@@ -44,6 +45,7 @@ _ROOMS: tuple[Any, ...] = (
     fabric,
     deepspeed,
     lightning,
+    ignite,
     helpers,
     configured,
 )
