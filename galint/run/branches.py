@@ -46,7 +46,9 @@ class Branches(Assign):
         elif isinstance(value, Lit) and value.keys and (body_tags ^ else_tags) & GRADIENT and not value.born:
             truth = self._soft_choice(stmt, value, truth)
         if isinstance(value, Lit) and value.keys and self.scenario.choices:
-            truth = self.scenario.choices.get(p.text(stmt.test), truth)
+            key = _setting(stmt.test, value)
+            taken = self.scenario.choices.get(key.removeprefix("not "))
+            truth = truth if taken is None else taken != key.startswith("not ")
         moduli = value.moduli if isinstance(value, Lit) else ()
         if isinstance(value, Opaque) and "__moduli__" in value.items:
             moduli = getattr(value.items["__moduli__"], "moduli", ())
@@ -82,21 +84,16 @@ class Branches(Assign):
 
     def _soft_choice(self, stmt: p.If, value: Lit, truth: bool) -> bool:
         """A condition decided by a setting's default is still a configuration that can be flipped."""
-        text = p.text(stmt.test)
+        asked, text, key = p.text(stmt.test), _setting(stmt.test, value), min(value.keys)
         body, orelse = self.static.body_tags(stmt.body), self.static.body_tags(stmt.orelse)
         if (WRAP in body) != (WRAP in orelse):
-            return self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=text)
+            return self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=asked)
         if any(isinstance(m[1], int) for m in value.moduli) or len(value.keys) > 1:
             return truth
-        key = min(value.keys)
         if key in self.scenario.values or key.endswith("@start"):
             return truth
-        number = self.result.known.get(key)
-        if number is not None:
+        if self.result.known.get(key) is not None:
             return truth
-        asked, bare = text, stmt.test.operand if isinstance(stmt.test, p.Unary) else stmt.test
-        if isinstance(bare, p.Name | p.Attr) and isinstance(value.value, bool):
-            text = key if bare is stmt.test else f"not {key}"  # the setting itself, wherever it was handed on
         return self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=asked)
 
     def _decide(
@@ -202,3 +199,12 @@ def _moduli(value: Value) -> tuple[tuple[str, int], ...]:
     if isinstance(value, Seq):
         return tuple(m for v in value.elts for m in _moduli(v))
     return ()
+
+
+def _setting(test: p.Expr, value: Lit) -> str:
+    """What a condition asks: the setting itself, wherever it was handed on to, else the condition's own text."""
+    bare = test.operand if isinstance(test, p.Unary) else test
+    if len(value.keys) == 1 and isinstance(bare, p.Name | p.Attr) and isinstance(value.value, bool):
+        key = min(value.keys)
+        return key if bare is test else f"not {key}"
+    return p.text(test)
