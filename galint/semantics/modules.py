@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from galint import program as p
 from galint.run.site import Site
-from galint.run.static import path_terminal, terminal
+from galint.run.static import LOSS_NAME, path_terminal, terminal
 from galint.run.values import NONE, Instance, Lit, Module, Opaque, Seq, Tensor, Value
 from galint.semantics.types import Meaning
 
@@ -32,8 +32,9 @@ def _forward(m: Calls, s: Site) -> Value | None:
         out.hidden |= tensor.hidden
     out.summed = isinstance(module, Module) and module.cls is not None and _sums(m, module.cls)
     out.hidden |= m._settings([v for v in values if not (isinstance(v, Opaque) and v.data)])
-    if isinstance(module, Module) and module.cls is not None and any(t.grad for t in tensors):
-        out.hidden |= _divisors(m, module, module.cls)
+    if isinstance(module, Module) and module.cls is not None:
+        given = any(t.grad for t in tensors)
+        out.hidden |= _divisors(m, module, module.cls) if given else _loss_divisors(m, module.cls)
     if isinstance(module, Module) and out.grad:
         _note_sync(m, module, out)
         m.event("forward", s.span, module.path)
@@ -49,6 +50,20 @@ def _divisors(m: Calls, module: Module, cls: p.ClassDef) -> frozenset[str]:
         known[id(cls)] = frozenset(map(p.text, found))
     given = module.items.get("__settings__")
     return known[id(cls)] | given.keys if known[id(cls)] and isinstance(given, Lit) else known[id(cls)]
+
+
+def _loss_divisors(m: Calls, cls: p.ClassDef) -> frozenset[str]:
+    """What a network that computes its own loss divides it by before it gives it back."""
+    known: dict[int, frozenset[str]] = m.result.facts.setdefault("loss_divisors", {})
+    if id(cls) not in known:
+        scaled = [n.value for n in m.static.walk(cls) if isinstance(n, p.Return)]
+        scaled += [
+            n.value for n in m.static.walk(cls) if isinstance(n, p.Assign) and LOSS_NAME.search(terminal(n.targets[0]))
+        ]
+        known[id(cls)] = frozenset(p.text(v.right) for v in scaled if isinstance(v, p.BinOp) and v.op in {"/", "*"})
+        changed = [n for n in m.static.walk(cls) if isinstance(n, p.AugAssign) and LOSS_NAME.search(terminal(n.target))]
+        known[id(cls)] |= {p.text(n.value) for n in changed if n.op in {"/", "*"}}
+    return known[id(cls)]
 
 
 def _sums(m: Calls, cls: p.ClassDef) -> bool:
