@@ -55,10 +55,21 @@ def check(view: View) -> Iterator[Finding]:
 def _accumulated(view: View) -> Step | None:
     for ledger in view.ledgers:
         cadence = view.cadence(ledger)
+        engine = getattr(view.run.optimizers.get(ledger.name), "engine", None)
+        if engine is not None and not _speaks_of_accumulation(view):
+            continue  # DeepSpeed's N is in a configuration that is not seen, and 1 by default
         for step in view.steps(ledger)[1:3] or view.steps(ledger)[:1]:
             if len({e.micro for e in step.applied} & set(view.window(step))) > 1 and (cadence is None or cadence.n > 1):
                 return step
     return None
+
+
+def _speaks_of_accumulation(view: View) -> bool:
+    nodes = (n for body in view.static.bodies for stmt in body for n in view.static.walk(stmt))
+    texts = (
+        n.value if isinstance(n, p.Const) else terminal(n) for n in nodes if isinstance(n, p.Const | p.Name | p.Attr)
+    )
+    return any(isinstance(text, str) and "accum" in text.lower() for text in texts)
 
 
 def _handled(view: View) -> bool:

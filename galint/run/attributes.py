@@ -212,6 +212,8 @@ class Attributes(Gradients):
             kind = ""
         if name in GRADIENT_METHODS and kind == "" and not any(map(CONFIG.search, value.path.split("."))):
             return Bound(value, name)
+        if value.kind == "scaler" and name == "_per_optimizer_states":
+            self.result.facts["asks_scaler"] = True  # the program looks up itself whether it has unscaled
         if value.kind == "argparser":
             return Bound(value, name)  # `arg = parser.add_argument`
         made = self.make_opaque(

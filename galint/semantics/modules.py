@@ -30,11 +30,14 @@ def _forward(m: Calls, s: Site) -> Value | None:
             out.synced = {**tensor.synced, **out.synced}
             out.bypassed |= tensor.bypassed
         out.hidden |= tensor.hidden
-    out.summed = isinstance(module, Module) and module.cls is not None and _sums(m, module.cls)
+    core: Value | None = module  # what the wrappers hold
+    while isinstance(core, Module) and core.cls is None and core.inner is not None:
+        core = core.inner
+    cls = core.cls if isinstance(core, Module) else None
+    out.summed = cls is not None and _sums(m, cls)
     out.hidden |= m._settings([v for v in values if not (isinstance(v, Opaque) and v.data)])
-    if isinstance(module, Module) and module.cls is not None:
-        given = any(t.grad for t in tensors)
-        out.hidden |= _divisors(m, module, module.cls) if given else _loss_divisors(m, module.cls)
+    if isinstance(core, Module) and cls is not None:
+        out.hidden |= _divisors(m, core, cls) if any(t.grad for t in tensors) else _loss_divisors(m, cls)
     if isinstance(module, Module) and out.grad:
         _note_sync(m, module, out)
         m.event("forward", s.span, module.path)
