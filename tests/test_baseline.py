@@ -40,7 +40,7 @@ def shifted(by: int) -> Callable[[str, int | None], Sequence[str]]:
 def test_entries_survive_moved_and_reindented_lines(folder: Path) -> None:
     file = written(folder, Report([train_finding()]))
     finding = train_finding()
-    moved = Report([replace(finding, span=replace(finding.span, row=8, end_row=8), message="now 2 of 3 are discarded")])
+    moved = Report([replace(finding, span=finding.span._replace(row=8, end_row=8), message="now 2 of 3 are discarded")])
     assert baseline.subtract(file, moved, shifted(3), ["pkg/train.py"]) == []
     assert moved.diagnostics == []
 

@@ -203,7 +203,7 @@ def test_an_internal_error_is_said_in_sarif() -> None:
 
 def test_fingerprints_survive_moved_lines_and_differ_for_equal_ones() -> None:
     finding = train_finding()
-    moved = replace(finding, span=replace(finding.span, row=7, end_row=7))
+    moved = replace(finding, span=finding.span._replace(row=7, end_row=7))
     later = ["", "", *TRAIN.splitlines()]
     (before,) = fingerprints([finding], context())
     (after,) = fingerprints([moved], context(lines=lambda filename, cell: later))

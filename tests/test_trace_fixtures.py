@@ -35,6 +35,10 @@ NOT_MEASURED = {"GA104", "GA105", "GA106", "GA107", "GA206", "GA405", "GA406", "
 backward are unsupported. These fixtures only have to run under the hooks."""
 
 
+UNSEEN = {"penalty_of_the_weights.py"}
+"""A term that only the weights enter has the same gradient in every micro-batch: no sample can tell its weight."""
+
+
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
@@ -82,7 +86,7 @@ def test_the_trace_agrees_with_the_marks(path: Path) -> None:
     verdicts = t.verdicts + replayer.verdicts
     confirmed = {v.rule for v in verdicts if v.status is Status.CONFIRMED}
     consistent = {v.rule for v in verdicts if v.status is Status.CONSISTENT}
-    for rule in expected - NOT_MEASURED:
+    for rule in expected - NOT_MEASURED if path.name not in UNSEEN else ():
         shown = confirmed | (consistent if rule in CONSISTENT_IS_ENOUGH else set())
         assert {rule, SHOWN_BY.get(rule, rule)} & shown, [(v.rule, v.status, v.reason) for v in verdicts]
     if expected & NOT_MEASURED:

@@ -28,6 +28,8 @@ class Branches(Assign):
         tags = body_tags | else_tags
         if leaves and isinstance(stmt.body[-1], p.Break | p.Return | p.Raise) and not tags & {STEP, BACKWARD}:
             tags |= {"break"}
+        if any(isinstance(s, p.ExprStmt) and isinstance(s.value, p.Yield) for s in stmt.body):
+            tags |= {"yield"}
         self.test_tags = tags
         value = self.eval(stmt.test, frame)
         self.test_node, self.test_tags = old

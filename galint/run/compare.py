@@ -206,6 +206,8 @@ class Compare(Attributes):
         guarding = name in self.static.window_names
         if self.test_tags & {"break"}:
             return self.demand(value, "limit" if not guarding else "other", node)
+        if "yield" in self.test_tags and self.loops and op in {"==", ">="} and not value.kind:
+            return self.demand(value, "window", node)  # `if len(held) == n: yield held`
         if isinstance(node, p.Expr) and other.keys | set() and not guarding and "step" not in self.test_tags:
             return self.demand(value, "limit" if op in {"<", "<=", ">", ">="} else "other", node)
         if guarding:

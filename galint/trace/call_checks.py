@@ -115,7 +115,7 @@ def cadence(case: Case) -> None:
     ]
     divided = [w for w in usual if w.n == case.n and other_n(w)]
     never = [w for w in case.windows if w.unsupported == ENDED]
-    if not usual and never:
+    if not usual and never and not any(_inside(w) for w in case.windows):
         window = never[0]
         reason = f"{window.dropped} micro-batches ran backward and no step followed"
         case.say("GA401", Status.CONFIRMED, window, "0 steps", "a step every N micro-batches", reason)
