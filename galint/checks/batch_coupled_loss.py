@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from galint import program as p
+from galint.checks.feature_cache import caches_features
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
@@ -32,6 +33,8 @@ def check(view: View) -> Iterator[Finding]:
         found = _coupled(view, loop)
         if found is None or any(_BANK.search(n.id) for n in view.static.walk(loop) if isinstance(n, p.Name)):
             continue
+        if caches_features(view):
+            return
         count = len(window.micros)
         yield Finding(
             CODE,

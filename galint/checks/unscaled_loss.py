@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from galint.checks.feature_cache import caches_features
 from galint.checks.finding import Finding
 from galint.checks.scaling import Scaling, late_divisions, scalings
 from galint.checks.view import View
@@ -20,6 +21,8 @@ def check(view: View) -> Iterator[Finding]:
     for scaling in scalings(view):
         if not scaling.unscaled or scaling.backward.span in reported or scaling.backward.span in late:
             continue
+        if caches_features(view):
+            return
         reported.add(scaling.backward.span)
         yield _finding(view, scaling)
 
