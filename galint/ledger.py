@@ -187,6 +187,11 @@ class OptimizerLedger:
             copied=self.copied,
         )
 
+    def gone(self) -> list[Entry]:
+        """Entries that were cleared or applied."""
+        lost = [e for e, _ in self.lost]
+        return lost + [e for s in self.steps for e in (*s.applied, *(e for e, _ in s.lost))]
+
     def backward(self, entry: Entry) -> None:
         """Accumulate one backward."""
         self.pending.append(entry)

@@ -9,6 +9,7 @@ from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
 from galint.ledger import Step
+from galint.run.static import path_terminal
 
 CODE = "GA102"
 WITNESS = "even"
@@ -26,7 +27,7 @@ def check(view: View) -> Iterator[Finding]:
         certain = getattr(optimizer, "known", False) or any(
             any(m.kind == "clear" for s in o.steps for m in s.marks) for o in others
         )
-        if not certain or any(e.kind == "zero_grad" and e.text.startswith(ledger.name) for e in view.run.events):
+        if not certain or any(e.kind == "zero_grad" and _names(e.text, ledger.name) for e in view.run.events):
             continue
         if _cleared_unseen(view, stale):
             continue
@@ -42,6 +43,11 @@ def check(view: View) -> Iterator[Finding]:
             window=fresh,
             related=view.places(step)[:1],
         )
+
+
+def _names(cleared: str, name: str) -> bool:
+    """Whether what was cleared may be this optimizer: an element of the same collection has the same name."""
+    return cleared.startswith(name) or path_terminal(cleared.rstrip("'")) == path_terminal(name.rstrip("'"))
 
 
 def _cleared_unseen(view: View, steps: list[Step]) -> bool:

@@ -23,6 +23,11 @@ class Gradients(Unknowns):
         ledger = self.result.ledgers.get(key)
         if ledger is None:
             ledger = self.base.clone(key)
+            owned = {e.seq for other in self.result.ledgers.values() for e in other.gone()}
+            ledger.lost = [(e, m) for e, m in ledger.lost if e.seq not in owned]  # another optimizer's loss
+            ledger.pending = [
+                e for e in ledger.pending if e.seq not in owned or self.related(self._modules_of(e), optimizer.modules)
+            ]
             if optimizer.born_seq:  # made after those gradients were accumulated
                 ledger.pending = [e for e in ledger.pending if e.seq > optimizer.born_seq]
                 ledger.lost = [(e, m) for e, m in ledger.lost if e.seq > optimizer.born_seq]
