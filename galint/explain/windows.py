@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -10,6 +11,7 @@ from typing import Literal
 from galint.checks.view import View
 from galint.explain.model import Fate, Happening, Kind, MicroRow, Verdict, Weight, WindowView
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step, formula
+from galint.run.project import located
 from galint.source import Span
 
 Scaler = Literal["scaled", "unscaled", "mixed"]
@@ -98,16 +100,18 @@ def shape(window: WindowView) -> WindowView:
 # --- the run's events, of one optimizer ----------------------------------------------------------
 
 
+def _happening(kind: Kind, span: Span, detail: str) -> Happening:
+    """Something at its place: in the explained file, or named with the file that was followed there."""
+    path, own = located(span)
+    return Happening(kind, own, detail, "" if path is None else os.path.relpath(path))
+
+
 def _items(view: View, ledger: OptimizerLedger) -> Iterator[_Item]:
-    files = {(e.kind, e.span): e.file for e in view.run.events}
     for event in view.run.events:
         kind = _EVENTS.get(event.kind)
         if kind is not None:
-            yield _Item(
-                event.seq, event.micro, Happening(kind, event.span, _event_detail(event.kind, event), event.file)
-            )
+            yield _Item(event.seq, event.micro, _happening(kind, event.span, _event_detail(event.kind, event)))
     steps = ledger.steps
-    names = {"clear": "zero_grad", "update": "scaler_update"}
     for mark in [m for s in steps for m in s.marks] + ledger.marks:
         kind = _MARKS.get(mark.kind)
         if kind is None:
@@ -119,8 +123,7 @@ def _items(view: View, ledger: OptimizerLedger) -> Iterator[_Item]:
             held = f"discards {held}"
         elif mark.kind == "clear":
             held = ""
-        file = files.get((names.get(mark.kind, mark.kind), mark.span), "")
-        yield _Item(mark.seq, mark.micro, Happening(kind, mark.span, held, file))
+        yield _Item(mark.seq, mark.micro, _happening(kind, mark.span, held))
     by_seq: dict[int, list[Entry]] = {}
     for entry in _entries(ledger):
         known = by_seq.setdefault(entry.seq, [])
@@ -128,7 +131,7 @@ def _items(view: View, ledger: OptimizerLedger) -> Iterator[_Item]:
             known.append(entry)
     for seq, entries in by_seq.items():
         span = entries[0].span
-        yield _Item(seq, entries[-1].micro, Happening("backward", span, "", files.get(("backward", span), "")), entries)
+        yield _Item(seq, entries[-1].micro, _happening("backward", span, ""), entries)
     tokens = {e.span: [] for e in view.run.events if e.kind == "step"}  # type: dict[Span, list[tuple[int, int]]]
     for event in view.run.events:
         if event.kind == "step":
@@ -136,7 +139,7 @@ def _items(view: View, ledger: OptimizerLedger) -> Iterator[_Item]:
     for step in steps:
         near = min(tokens.get(step.span, ()), key=lambda pair: abs(pair[0] - step.seq), default=(0, 0))
         detail = "by the scaler, which unscales" if step.unscaled_here and not _unscaled(step) else ""
-        seen = Happening("step", step.span, detail, files.get(("step", step.span), ""))
+        seen = _happening("step", step.span, detail)
         yield _Item(step.seq, near[1], seen, step=step)
 
 

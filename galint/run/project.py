@@ -160,10 +160,15 @@ class Project:
 
     def where(self, span: Span) -> tuple[Path | None, Span]:
         """The file of a shifted span (None for the linted file) and the span inside it."""
-        index, row = divmod(span.row, STRIDE)
-        if not index:
-            return None, span
-        return _PATHS[index], Span(row, span.column, span.end_row - index * STRIDE, span.end_column)
+        return located(span)
+
+
+def located(span: Span) -> tuple[Path | None, Span]:
+    """The file of a shifted span (None for the linted file) and the span inside it."""
+    index, row = divmod(span.row, STRIDE)
+    if not index:
+        return None, span
+    return _PATHS[index], Span(row, span.column, span.end_row - index * STRIDE, span.end_column)
 
 
 def imports(program: p.Program) -> list[tuple[str, int, tuple[str, ...]]]:
