@@ -20,7 +20,7 @@ _TOKENS = re.compile(r"token|vocab|input_ids|\bpad|seq_?len|sentence", re.I)
 
 def check(view: View) -> Iterator[Finding]:
     """Equal weights 1/N for losses that are means over the tokens that `ignore_index` leaves."""
-    ignoring = next((c for c in calls(view) if _ignores(c)), None)
+    ignoring = next((c for c in calls(view) if _ignores(c) and _runs(view, c)), None)
     if ignoring is None or not _about_tokens(view) or not _masks(view, ignoring):
         return
     seen: set[Span] = set()
@@ -41,6 +41,12 @@ def check(view: View) -> Iterator[Finding]:
                 window=len(window.micros),
                 related=((ignoring.span, "the loss averages over the tokens that are left"), *view.places(window.step)),
             )
+
+
+def _runs(view: View, call: p.Call) -> bool:
+    """Whether the run came through the function that holds a call: an evaluation's criterion is not the training loss."""
+    holders = [f for group in view.static.functions.values() for f in group if view.static.holds(f, call)]
+    return not holders or any(id(f) in view.run.executed for f in holders)
 
 
 def _ignores(call: p.Call) -> bool:

@@ -58,6 +58,8 @@ def scalings(view: View) -> Iterator[Scaling]:
             if cadence is None and len({e.seq for e in step.applied}) < len(distinct):
                 continue  # one backward over a sequence: its time steps are no micro-batches
             keys = view.n_keys(ledger)
+            if len({e.micro for e in step.applied}.intersection(window)) < 2:
+                continue  # the others of the window were cleared, or belong to another optimizer
             for entry in _first_of_each(step):
                 if entry.micro not in window and cadence is None:
                     continue  # a loss of the whole batch, before or after the micro-batches

@@ -20,6 +20,7 @@ from galint.semantics import (
     fabric,
     helpers,
     ignite,
+    leaves,
     lightning,
     modules,
     optim,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _ROOMS: tuple[Any, ...] = (
     python,
     tensors,
+    leaves,
     modules,
     optim,
     amp,
