@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from galint import program as p
+from galint.analysis import Analysis
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.diagnostic import Applicability, Diagnostic
-from galint.engine import Analysis
 from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.outline import Outline
 from galint.fixes.textedit import Change, Lines

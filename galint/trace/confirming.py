@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from galint import program as p
+from galint.analysis import Analysis
 from galint.checks.all import CHECKS
 from galint.checks.view import View
 from galint.diagnostic import Diagnostic
-from galint.engine import Analysis
 from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
 from galint.run.names import MICRO_SIZE, ONE_WINDOW
