@@ -15,16 +15,19 @@ from galint.semantics import (
     amp,
     clipping,
     configured,
+    containers,
     contexts,
     deepspeed,
     fabric,
     helpers,
     ignite,
+    iterables,
     lightning,
     modules,
     optim,
     parallel,
     python,
+    settings,
     tensors,
 )
 from galint.semantics.types import Meaning
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
 
 _ROOMS: tuple[Any, ...] = (
     python,
+    iterables,
+    containers,
+    settings,
     tensors,
     modules,
     optim,
