@@ -8,11 +8,12 @@ has nothing to say.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from galint.semantics import (
     accelerate,
     amp,
+    backward,
     clipping,
     configured,
     containers,
@@ -23,6 +24,7 @@ from galint.semantics import (
     ignite,
     iterables,
     lightning,
+    losses,
     modules,
     optim,
     parallel,
@@ -32,15 +34,14 @@ from galint.semantics import (
 )
 from galint.semantics.types import Meaning
 
-if TYPE_CHECKING:
-    pass
-
 _ROOMS: tuple[Any, ...] = (
     python,
     iterables,
     containers,
     settings,
+    backward,
     tensors,
+    losses,
     modules,
     optim,
     amp,
