@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from galint.run.frame import UserRaise
-from galint.run.iterate import pull
+from galint.run.pull import pull
 from galint.run.site import Site
 from galint.run.values import (
     NONE,

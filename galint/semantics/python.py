@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from galint.run.elements import length_of
 from galint.run.frame import UserRaise
-from galint.run.iterate import length_of
 from galint.run.site import Site
 from galint.run.values import (
     FALSE,
