@@ -10,8 +10,10 @@ from galint import program as p
 from galint.config import Config
 from galint.diagnostic import Diagnostic
 from galint.run.explore import Exploration, Explorer
+from galint.run.nodes import children, terminal
 from galint.run.project import Linked, Project
-from galint.run.static import BACKWARD, Static, children, terminal
+from galint.run.reach import BACKWARD
+from galint.run.static import Static
 from galint.semantics.configured import configured
 from galint.source import Span
 from galint.syntax import parse

@@ -9,7 +9,7 @@ from galint.diagnosing import checked
 from galint.diagnostic import NotUnderstood, Report
 from galint.run.facts import RunResult
 from galint.run.project import STRIDE
-from galint.run.static import STEP
+from galint.run.reach import STEP
 from galint.source import Source, Span
 
 

@@ -19,7 +19,7 @@ from galint.errors import ParseError
 from galint.ledger import Entry, Mark, OptimizerLedger, Step
 from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
-from galint.run.static import path_terminal
+from galint.run.nodes import path_terminal
 from galint.source import Source
 from galint.syntax import parse
 

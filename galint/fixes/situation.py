@@ -15,7 +15,7 @@ from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.outline import Outline
 from galint.fixes.textedit import Change, Lines
 from galint.ledger import Guard, Step
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.source import Span
 
 ATOMS = (p.Name, p.Attr, p.Const, p.Call, p.Subscript)
@@ -337,7 +337,7 @@ def moduli(test: p.Expr) -> list[p.Expr]:
 
 
 def _children(node: p.Node) -> Iterable[p.Node]:
-    from galint.run.static import children
+    from galint.run.nodes import children
 
     return children(node)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from galint.run.nodes import path_terminal
 from galint.run.site import Site
-from galint.run.static import path_terminal
 from galint.run.values import Lit, Mapping, Opaque, Tensor, Value
 from galint.semantics.types import Meaning
 

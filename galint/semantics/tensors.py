@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint.ledger import ONE
+from galint.run.nodes import path_terminal
 from galint.run.site import Site
-from galint.run.static import path_terminal
 from galint.run.tensors import invert
 from galint.run.values import NONE, Lit, Opaque, Seq, Tensor, Value
 from galint.semantics.types import Meaning

@@ -25,7 +25,9 @@ from galint.diagnostic import Diagnostic
 from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
 from galint.run.names import MICRO_SIZE, ONE_WINDOW
-from galint.run.static import BACKWARD, STEP, Static, path_terminal, terminal
+from galint.run.nodes import path_terminal, terminal
+from galint.run.reach import BACKWARD, STEP
+from galint.run.static import Static
 from galint.trace.model import TraceError
 from galint.trace.stage import SLICE
 from galint.trace.stage.expressions import NoSlice
