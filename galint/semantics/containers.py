@@ -6,19 +6,7 @@ from typing import TYPE_CHECKING
 
 from galint.run.iterate import drive
 from galint.run.site import Site
-from galint.run.values import (
-    FALSE,
-    LONGEST,
-    NONE,
-    Iterable,
-    Lit,
-    Mapping,
-    Opaque,
-    Range,
-    Seq,
-    Tensor,
-    Value,
-)
+from galint.run.values import FALSE, LONGEST, NONE, Iterable, Lit, Mapping, Opaque, Range, Seq, Tensor, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
