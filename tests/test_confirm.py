@@ -14,9 +14,9 @@ from marks import FIXTURES, expects, fixtures
 
 pytest.importorskip("torch")
 
+from galint.analysis import analyse
 from galint.config import Config
 from galint.discovery import Target
-from galint.engine import analyse
 from galint.source import Source
 from galint.syntax import parse
 from galint.trace.concluding import Outcome

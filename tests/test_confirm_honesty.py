@@ -9,9 +9,10 @@ import pytest
 
 pytest.importorskip("torch")
 
+from galint.analysis import Analysis, analyse
 from galint.config import Config
+from galint.diagnosing import diagnose
 from galint.diagnostic import Diagnostic
-from galint.engine import Analysis, analyse, diagnose
 from galint.source import Source
 from galint.syntax import parse
 from galint.trace.concluding import Outcome, conclude, exit_code

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from galint import engine
+from galint import diagnosing, engine
 from galint.config import Config
 from galint.diagnostic import Report
+from galint.errors import SourceError
 from galint.source import Source
 
 HEAD = """\
@@ -46,7 +47,7 @@ def test_a_broken_check_hides_nothing_that_the_others_find(monkeypatch: pytest.M
         def run(self, view: object) -> None:
             raise KeyError("inside")
 
-    monkeypatch.setattr(engine, "CHECKS", (Broken(), *engine.CHECKS))
+    monkeypatch.setattr(diagnosing, "CHECKS", (Broken(), *diagnosing.CHECKS))
     report = linted(HEAD + LOOP.format(scale="pass", clear="opt.zero_grad()"))
     assert [d.code for d in report.diagnostics if d.severity != "note"] == ["GA201"]
     [line] = report.internal_errors
@@ -166,7 +167,7 @@ def test_a_file_of_the_project_that_vanishes_costs_nothing(tmp_path: Path, monke
     assert [d.code for d in engine.lint(source, Config(), tmp_path).elsewhere] == ["GA201"]
 
     def gone(path: Path) -> Source:
-        raise engine.SourceError(str(path), "is gone")
+        raise SourceError(str(path), "is gone")
 
-    monkeypatch.setattr(engine.Source, "read", gone)
+    monkeypatch.setattr(Source, "read", gone)
     assert engine.lint(source, Config(), tmp_path).elsewhere == []

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from galint.analysis import analyse
 from galint.checks.view import View
 from galint.cli.app import cli
 from galint.config import Config
-from galint.engine import analyse
 from galint.run.project import STRIDE, Project, imports, load
 from galint.source import Span
 from galint.syntax import parse

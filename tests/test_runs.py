@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from galint.analysis import Analysis, analyse
 from galint.checks.view import View
 from galint.config import Config
-from galint.engine import Analysis, analyse
 from galint.run.facts import RunResult
 from galint.syntax import parse
 from tests.marks import FIXTURES, events

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from galint.analysis import analyse
 from galint.config import Config
-from galint.engine import analyse, lint
+from galint.engine import lint
 from galint.source import Source
 from galint.syntax import parse
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from galint.analysis import analyse
 from galint.checks.view import View
 from galint.config import Config
-from galint.engine import analyse
 from galint.run.facts import RunResult
 from galint.run.static import Static
 from galint.syntax import parse

@@ -11,7 +11,7 @@ from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
 from galint.checks.windows import full_windows
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 
 CODE = "GA502"
 WITNESS = "even"

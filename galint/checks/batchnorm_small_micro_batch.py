@@ -9,7 +9,7 @@ from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.ledger import Step
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.run.values import Lit, Module
 from galint.source import Span
 

@@ -11,7 +11,7 @@ from galint.checks.scaling import names_n
 from galint.checks.view import View
 from galint.checks.windows import Window, calls, divides_by, first_of_each, full_windows
 from galint.ledger import Coefficient, Entry
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.source import Span
 
 CODE = "GA202"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from galint import program as p
 from galint.checks.view import View
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 
 
 def caches_features(view: View) -> bool:

@@ -9,7 +9,7 @@ from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
 from galint.ledger import Step
-from galint.run.static import path_terminal
+from galint.run.nodes import path_terminal
 
 CODE = "GA102"
 WITNESS = "even"

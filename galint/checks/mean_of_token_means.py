@@ -10,7 +10,7 @@ from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.checks.windows import calls, first_of_each, full_windows, program_nodes
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.source import Span
 
 CODE = "GA206"

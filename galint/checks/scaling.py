@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from galint import program as p
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.source import Span
 
 _CHUNKY = re.compile(r"micro|chunk|accum|split|mini|sub|batch|piece|part|shard|round", re.I)

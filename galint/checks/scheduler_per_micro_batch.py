@@ -11,7 +11,7 @@ from galint.checks.scaling import names_n
 from galint.checks.view import View
 from galint.checks.windows import Window, calls, events_in, every_micro, full_windows
 from galint.run.facts import Event
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.run.values import Lit
 from galint.source import Span
 

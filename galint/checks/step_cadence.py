@@ -12,7 +12,7 @@ from galint.checks.view import Cadence, View
 from galint.checks.windows import program_nodes
 from galint.ledger import OptimizerLedger, Step
 from galint.run.facts import Event
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.source import Span
 
 CODE = "GA401"

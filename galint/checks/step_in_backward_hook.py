@@ -11,7 +11,7 @@ from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.checks.windows import calls
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 
 CODE = "GA105"
 WITNESS = "even"

@@ -11,7 +11,7 @@ from galint.checks.scaling import is_accumulation, steady
 from galint.checks.view import View
 from galint.ledger import Entry, Mark, OptimizerLedger, Step
 from galint.run.facts import Event
-from galint.run.static import path_terminal, terminal
+from galint.run.nodes import path_terminal, terminal
 from galint.source import Span
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from galint import program as p
 from galint.explain.model import EffectiveBatch
 from galint.run.facts import RunResult
-from galint.run.static import Static, terminal
+from galint.run.nodes import terminal
+from galint.run.static import Static
 
 _LOADERS = {"DataLoader", "StatefulDataLoader", "create_loader"}
 _AVERAGED = {"ddp", "fsdp", "fsdp2", "apex-ddp"}

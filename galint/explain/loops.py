@@ -14,7 +14,8 @@ from galint.explain.windows import merged, shape, windows
 from galint.ledger import Guard, OptimizerLedger, Step
 from galint.run.explore import EntryRuns, Exploration
 from galint.run.facts import RunResult
-from galint.run.static import Static, children
+from galint.run.nodes import children
+from galint.run.static import Static
 from galint.source import Span
 
 _KINDS = 5

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from galint.analysis import Analysis
 from galint.checks.all import CHECKS
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.config import Config
 from galint.diagnostic import Applicability, Diagnostic, Fix, Report
-from galint.engine import Analysis
 from galint.fixes.catalogue import REWRITES
 from galint.fixes.editor import Unfixable
 from galint.fixes.outline import Outline

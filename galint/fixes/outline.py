@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from galint import program as p
-from galint.run.static import children
+from galint.run.nodes import children
 from galint.source import Span
 
 Holder = p.Node | None

@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+from galint.analysis import Analysis, analyse
 from galint.checks.view import View
 from galint.config import Config
+from galint.counting import loops_understood
+from galint.diagnosing import diagnose
 from galint.diagnostic import Diagnostic
-from galint.engine import Analysis, analyse, diagnose, loops_understood
 from galint.errors import ParseError
 from galint.ledger import Entry, Mark, OptimizerLedger, Step
 from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
-from galint.run.static import path_terminal
+from galint.run.nodes import path_terminal
 from galint.source import Source
 from galint.syntax import parse
 

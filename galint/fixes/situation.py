@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from galint import program as p
+from galint.analysis import Analysis
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.diagnostic import Applicability, Diagnostic
-from galint.engine import Analysis
 from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.outline import Outline
 from galint.fixes.textedit import Change, Lines
 from galint.ledger import Guard, Step
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.source import Span
 
 ATOMS = (p.Name, p.Attr, p.Const, p.Call, p.Subscript)
@@ -337,7 +337,7 @@ def moduli(test: p.Expr) -> list[p.Expr]:
 
 
 def _children(node: p.Node) -> Iterable[p.Node]:
-    from galint.run.static import children
+    from galint.run.nodes import children
 
     return children(node)
 

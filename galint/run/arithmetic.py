@@ -6,7 +6,8 @@ from galint import program as p
 from galint.run.compare import spelled
 from galint.run.frame import Frame
 from galint.run.machine import arithmetic
-from galint.run.static import STEP, path_terminal, terminal
+from galint.run.nodes import path_terminal, terminal
+from galint.run.reach import STEP
 from galint.run.tensors import Tensors
 from galint.run.values import LONGEST, Class, External, Lit, Opaque, Seq, Tensor, Value
 

@@ -8,7 +8,7 @@ from galint import program as p
 from galint.ledger import ONE, Coefficient
 from galint.run.evaluate import Evaluate
 from galint.run.frame import Frame
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.run.tensors import invert
 from galint.run.values import (
     LONGEST,

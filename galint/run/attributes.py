@@ -15,7 +15,7 @@ from galint.run.names import (
     ONE_WINDOW,
     RANK_NAME,
 )
-from galint.run.static import path_terminal, terminal
+from galint.run.nodes import path_terminal, terminal
 from galint.run.values import (
     FALSE,
     TRUE,

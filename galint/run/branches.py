@@ -7,7 +7,8 @@ from galint.ledger import Guard
 from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
 from galint.run.match import matches
-from galint.run.static import BACKWARD, GRADIENT, STEP, WRAP, bails, ends_in_raise, raises
+from galint.run.nodes import bails, ends_in_raise, raises
+from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP
 from galint.run.values import Lit, Opaque, Seq, Tensor, Value
 
 

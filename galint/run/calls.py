@@ -9,9 +9,9 @@ from galint import program as p
 from galint.ledger import ONE, Coefficient
 from galint.run.frame import Frame, UserRaise
 from galint.run.names import GRADIENT_METHODS
+from galint.run.nodes import terminal
 from galint.run.opaque_calls import OpaqueCalls
 from galint.run.site import Site
-from galint.run.static import terminal
 from galint.run.update_effects import is_update_effect
 from galint.run.values import (
     NONE,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from galint import program as p
 from galint.run.execute import Execute
 from galint.run.frame import Frame
-from galint.run.static import BACKWARD, STEP, terminal
+from galint.run.nodes import terminal
+from galint.run.reach import BACKWARD, STEP
 from galint.run.values import Class, External, Function, Instance, Lit, Module, Opaque, Value
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from galint import program as p
 from galint.run.attributes import Attributes
 from galint.run.frame import Frame
-from galint.run.static import path_terminal, terminal
+from galint.run.nodes import path_terminal, terminal
 from galint.run.values import (
     FALSE,
     NONE,

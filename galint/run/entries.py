@@ -10,7 +10,8 @@ from galint import program as p
 from galint.run.calls import Calls
 from galint.run.facts import RunResult
 from galint.run.machine import FOREIGN
-from galint.run.static import BACKWARD, STEP, Static
+from galint.run.reach import BACKWARD, STEP
+from galint.run.static import Static
 
 
 @dataclass(slots=True)

@@ -9,7 +9,10 @@ from galint import program as p
 from galint.run.calls import Calls
 from galint.run.entries import Entries, Entry
 from galint.run.frame import Frame, LoopFrame, UserRaise
-from galint.run.static import BACKWARD, LOSS_NAME, STEP, Static, terminal
+from galint.run.kinds import LOSS_NAME
+from galint.run.nodes import terminal
+from galint.run.reach import BACKWARD, STEP
+from galint.run.static import Static
 from galint.run.values import Class, Function, GeneratorCall, Instance, Lit, Opaque, Value
 
 _BATCH = re.compile(

@@ -10,7 +10,7 @@ from galint.run.frame import BREAK, CONTINUE, Frame, GeneratorExit_, RunOver, Si
 from galint.run.iterate import drive
 from galint.run.loops import Loops
 from galint.run.names import CONFIG, FRAMEWORKS
-from galint.run.static import path_terminal, terminal
+from galint.run.nodes import path_terminal, terminal
 from galint.run.values import NONE, Class, Context, External, Function, Lit, Opaque, Value
 
 

@@ -12,8 +12,9 @@ from galint.run.entries import Entry
 from galint.run.entry_calls import EntryCalls
 from galint.run.facts import RunResult
 from galint.run.frame import Frame, RunOver, UserRaise
+from galint.run.reach import BACKWARD
 from galint.run.scenario import Choice, Scenario
-from galint.run.static import BACKWARD, Static
+from galint.run.static import Static
 
 _RUN_FUEL = 60_000
 _FILE_FUEL = 400_000

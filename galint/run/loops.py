@@ -5,7 +5,8 @@ from __future__ import annotations
 from galint import program as p
 from galint.run.branches import Branches
 from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
-from galint.run.static import BACKWARD, GRADIENT, STEP, terminal
+from galint.run.nodes import terminal
+from galint.run.reach import BACKWARD, GRADIENT, STEP
 from galint.run.values import Lit, Opaque, Seq, Value
 
 

@@ -7,9 +7,9 @@ import re
 from galint import program as p
 from galint.ledger import ONE
 from galint.run.classes import Classes
-from galint.run.iterate import length_of
+from galint.run.elements import length_of
+from galint.run.nodes import path_terminal
 from galint.run.site import Site
-from galint.run.static import path_terminal
 from galint.run.values import (
     Function,
     GeneratorCall,

@@ -17,9 +17,11 @@ from galint.run.calls import Calls
 from galint.run.frame import Frame, RunOver, UserRaise
 from galint.run.machine import FOREIGN
 from galint.run.names import FRAMEWORKS
+from galint.run.nodes import children
+from galint.run.reach import BACKWARD, GRADIENT, STEP
 from galint.run.scenario import Scenario
 from galint.run.site import Site
-from galint.run.static import BACKWARD, GRADIENT, STEP, Static, children
+from galint.run.static import Static
 from galint.run.values import Class, Function, Lit, ModuleValue, Opaque, Value
 from galint.source import Source, Span
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from galint import program as p
 from galint.run.machine import Machine, arithmetic
+from galint.run.nodes import path_terminal, terminal
 from galint.run.scenario import Choice
-from galint.run.static import path_terminal, terminal
 from galint.run.values import Lit, Module, Opaque, Optimizer, Value
 from galint.source import Span
 

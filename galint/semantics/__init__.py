@@ -8,34 +8,41 @@ has nothing to say.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from galint.semantics import (
     accelerate,
     amp,
+    backward,
     clipping,
     configured,
+    containers,
     contexts,
     deepspeed,
     fabric,
     helpers,
     ignite,
+    iterables,
     leaves,
     lightning,
+    losses,
     modules,
     optim,
     parallel,
     python,
+    settings,
     tensors,
 )
 from galint.semantics.types import Meaning
 
-if TYPE_CHECKING:
-    pass
-
 _ROOMS: tuple[Any, ...] = (
     python,
+    iterables,
+    containers,
+    settings,
+    backward,
     tensors,
+    losses,
     leaves,
     modules,
     optim,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from galint.ledger import ONE, Coefficient
 from galint.run.site import Site
 from galint.run.values import NONE, TRUE, Context, Lit, Opaque, Optimizer, Seq, Tensor, Value
+from galint.semantics.backward import as_loss
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -112,10 +113,8 @@ def _backward(m: Calls, s: Site) -> Value | None:
         factor = Coefficient(Fraction(1) / Fraction(value.value))
     loss = s.args[0]
     if not isinstance(loss, Tensor):
-        from galint.semantics.tensors import _as_loss
-
         found = m.tensors_in(loss)
-        loss = found[0] if found else _as_loss(m, loss)
+        loss = found[0] if found else as_loss(m, loss)
     if value is not None:
         loss = loss.map(lambda c: c, value.keys | frozenset({"accelerate"}))
     m.backward(loss, s.span, factor, "accelerator")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from galint.run.machine import NOWHERE
 from galint.run.site import Site
 from galint.run.values import NONE, Context, Lit, Opaque, Optimizer, Seq, Tensor, Value
+from galint.semantics.backward import as_loss
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ def _scale(m: Calls, s: Site) -> Value | None:
     if isinstance(value, Seq):
         return Seq([_mark(v, scaler, s) if on else v for v in value.elts], value.kind)
     if isinstance(value, Opaque):
-        from galint.semantics.tensors import _as_loss
-
-        value = _as_loss(m, value)
+        value = as_loss(m, value)
     if isinstance(value, Tensor):
         return _mark(value, scaler, s) if on else value
     return value
@@ -110,9 +109,7 @@ def _scale_loss(m: Calls, s: Site) -> Value | None:
     """apex: `with amp.scale_loss(loss, optimizer) as scaled_loss` unscales when it is left."""
     loss = s.arg(0, "loss")
     if isinstance(loss, Opaque):
-        from galint.semantics.tensors import _as_loss
-
-        loss = _as_loss(m, loss)
+        loss = as_loss(m, loss)
     if isinstance(loss, Tensor):
         scaled = loss.copy()
         scaled.parent = loss

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from galint.ledger import Coefficient
 from galint.run.site import Site
 from galint.run.values import NONE, Lit, Module, Opaque, Optimizer, Seq, Tensor, Value
+from galint.semantics.backward import as_loss
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -48,10 +49,8 @@ def _backward(m: Calls, s: Site) -> Value | None:
     m.ledger(optimizer)
     loss = s.args[0]
     if not isinstance(loss, Tensor):
-        from galint.semantics.tensors import _as_loss
-
         found = m.tensors_in(loss)
-        loss = found[0] if found else _as_loss(m, loss)
+        loss = found[0] if found else as_loss(m, loss)
     m.backward(loss.map(lambda c: c, frozenset({"deepspeed"})), s.span, Coefficient(Fraction(1, n)), "engine")
     return NONE
 

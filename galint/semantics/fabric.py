@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from galint.run.site import Site
 from galint.run.values import NONE, Context, Module, Opaque, Seq, Tensor, Value
+from galint.semantics.backward import as_loss
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -36,10 +37,8 @@ def _backward(m: Calls, s: Site) -> Value | None:
         return None
     loss = s.args[0]
     if not isinstance(loss, Tensor):
-        from galint.semantics.tensors import _as_loss
-
         found = m.tensors_in(loss)
-        loss = found[0] if found else _as_loss(m, loss)
+        loss = found[0] if found else as_loss(m, loss)
     m.backward(loss, s.span, name="fabric")
     return NONE
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from galint.ledger import Guard
 from galint.run.site import Site
 from galint.run.values import Lit, Opaque, Optimizer, Tensor, Value
+from galint.semantics.backward import as_loss
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -27,9 +28,7 @@ def _call(m: Calls, s: Site) -> Value | None:
     if not isinstance(optimizer, Optimizer):
         return None
     if not isinstance(loss, Tensor):
-        from galint.semantics.tensors import _as_loss
-
-        loss = _as_loss(m, loss) if loss is not None else m.tensor("loss", m.token())
+        loss = as_loss(m, loss) if loss is not None else m.tensor("loss", m.token())
     m.backward(loss, s.span)
     flag = s.kwargs.get("update_grad", s.kwargs.get("need_update"))
     truth = True if flag is None else m.truth(flag)

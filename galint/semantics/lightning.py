@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from galint.run.site import Site
 from galint.run.values import NONE, Function, Instance, Mapping, Module, Opaque, Optimizer, Seq, Value
+from galint.semantics.backward import as_loss
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -20,13 +21,11 @@ if TYPE_CHECKING:
 
 def _manual_backward(m: Calls, s: Site) -> Value | None:
     """The loss's own backward; what the Trainer's precision plugin adds is undone before the step."""
-    from galint.semantics.tensors import _as_loss
-
     loss = s.arg(0, "loss")
     if loss is None:
         return None
     found = m.tensors_in(loss)
-    m.backward(found[0] if found else _as_loss(m, loss), s.span, name="manual_backward")
+    m.backward(found[0] if found else as_loss(m, loss), s.span, name="manual_backward")
     return NONE
 
 

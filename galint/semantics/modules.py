@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint import program as p
+from galint.run.kinds import LOSS_NAME
+from galint.run.nodes import path_terminal, terminal
 from galint.run.site import Site
-from galint.run.static import LOSS_NAME, path_terminal, terminal
 from galint.run.values import NONE, Instance, Lit, Module, Opaque, Seq, Tensor, Value
 from galint.semantics.types import Meaning
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from galint.run.nodes import path_terminal
 from galint.run.site import Site
-from galint.run.static import path_terminal
 from galint.run.values import NONE, Bound, Function, Lit, Opaque, Optimizer, Partial, Value
 from galint.semantics.types import Meaning
 

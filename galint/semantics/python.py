@@ -1,17 +1,16 @@
-"""Python's builtins and the parts of its library that training loops are built from."""
+"""Python's plain functions: numbers, questions of types and attributes, and calls that make or start other calls."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from galint.run.elements import length_of
 from galint.run.frame import UserRaise
-from galint.run.iterate import drive, length_of, pull
 from galint.run.site import Site
 from galint.run.values import (
     FALSE,
-    LONGEST,
     NONE,
     TRUE,
     Class,
@@ -19,15 +18,12 @@ from galint.run.values import (
     External,
     Function,
     Instance,
-    Iterable,
-    Iterator,
     Lit,
     Mapping,
     Module,
     Opaque,
     Optimizer,
     Partial,
-    Range,
     Seq,
     Tensor,
     Value,
@@ -43,198 +39,6 @@ _TYPES = frozenset({"int", "float", "str", "bool", "bytes", "list", "tuple", "di
 
 def _len(m: Calls, s: Site) -> Value | None:
     return length_of(m, s.args[0]) if s.args else None
-
-
-def _range(m: Calls, s: Site) -> Value | None:
-    role = _range_role(m, s)
-    parts = [m.resolve(a) for a in s.args]
-    if len(parts) == 3:
-        return _stepped(m, s, parts, role)
-    nodes = [a.value for a in s.node.args]
-    numbers: list[Lit | None] = []
-    for index, part in enumerate(parts):
-        is_stop = index == len(parts) - 1
-        node = nodes[index] if index < len(nodes) else None
-        numbers.append(m.demand(part, role if is_stop else "counter", node))
-    if any(n is None or n.value != int(n.value) for n in numbers if n is not None) or None in numbers:
-        if not parts:
-            return Opaque(s.text)
-        count = {"window": m.scenario.window, "length": m.scenario.length, "epochs": m.scenario.epochs}.get(role, 3)
-        return Range(0, count, 1, frozenset({s.text}))
-    if not numbers:
-        return Opaque(s.text)
-    ints = [int(n.value) for n in numbers if n is not None]
-    last = numbers[-1]
-    if role == "window" and last is not None and s.args and isinstance(m.resolve(s.args[-1]), Lit):
-        m.odd_window(last)
-        m.result.facts.setdefault("window_keys", set()).update(last.keys)
-    if role == "epochs" and len(ints) < 3 and ints[-1] - (ints[0] if len(ints) == 2 else 0) == 1:
-        last = numbers[-1]
-        if last is not None and last.keys:
-            ints[-1] += 1  # a default of one epoch hides what happens between epochs
-    keys = frozenset().union(*(n.keys for n in numbers if n is not None))
-    if len(ints) == 1:
-        return Range(0, ints[0], 1, keys)
-    if len(ints) == 2:
-        return Range(ints[0], _far(m, ints, parts, role), 1, keys)
-    return None
-
-
-def _far(m: Calls, ints: list[int], parts: list[Value], role: str) -> int:
-    """An unknown stop counts from the start, so that the loop runs as often as its role asks."""
-    if isinstance(parts[1], Opaque) and ints[1] <= ints[0]:
-        return ints[0] + {"window": m.scenario.window, "length": m.scenario.length}.get(role, m.scenario.epochs)
-    return ints[1]
-
-
-def _range_role(m: Calls, s: Site) -> str:
-
-    cached: dict[Any, str] = m.result.facts.setdefault("range_roles", {})
-    known = cached.get(id(s.node))
-    if known is not None:
-        return known
-    loop = m.static.loop_over.get(s.node)
-    role = m._role_of(loop) if loop is not None else "length"
-    role = {"idle": "other", "other": "other"}.get(role, role)
-    cached[id(s.node)] = role
-    return role
-
-
-def _stepped(m: Calls, s: Site, parts: list[Value], role: str) -> Value | None:
-    """`range(start, stop, step)`: chunks of a batch when the bounds are not known."""
-    start, stop, step = parts
-    backwards = isinstance(step, Lit) and step.is_number and step.value < 0
-    first = m.demand(start, role if backwards else "counter")
-    if isinstance(stop, Lit) and isinstance(step, Lit) and first is not None and stop.is_number and step.is_number:
-        if int(step.value) == 0:
-            return None
-        return Range(int(first.value), int(stop.value), int(step.value), stop.keys | step.keys)
-    wanted = {"window": m.scenario.window, "length": m.scenario.length, "epochs": 2, "windows": 3}.get(role, 2)
-    if isinstance(step, Lit) and step.is_number and isinstance(stop, Opaque):
-        size = int(step.value)
-        number = wanted * size
-        m.result.known.setdefault(stop.path, number)
-        m.result.roles.setdefault(stop.path, "batch")
-        return Range(0, number, size, step.keys | {stop.path})
-    if isinstance(stop, Lit) and stop.is_number and isinstance(step, Opaque):
-        size = max(1, int(stop.value) // wanted)
-        m.result.known.setdefault(step.path, size)
-        m.result.roles.setdefault(step.path, "batch")
-        return Range(0, int(stop.value), size, stop.keys | {step.path})
-    if isinstance(stop, Opaque) and isinstance(step, Opaque):
-        m.result.known.setdefault(step.path, 2)
-        m.result.known.setdefault(stop.path, 2 * wanted)
-        m.result.roles.setdefault(step.path, "batch")
-        m.result.roles.setdefault(stop.path, "batch")
-        return Range(0, 2 * wanted, 2, frozenset({stop.path, step.path}))
-    return None
-
-
-def _enumerate(m: Calls, s: Site) -> Value | None:
-    source = s.arg(0, "iterable")
-    return Iterable("enumerate", [source], s.arg(1, "start")) if source is not None else None
-
-
-def _lazy(kind: str) -> Meaning:
-    def meaning(m: Calls, s: Site) -> Value | None:
-        return Iterable(kind, s.args)
-
-    return meaning
-
-
-def _filter(m: Calls, s: Site) -> Value | None:
-    """`filter(f, xs)`: without what f is known to turn down."""
-    if len(s.args) < 2:
-        return None
-    test, value = s.args
-    if not isinstance(value, Seq):
-        return value
-    kept = [v for v in value.elts if m.truth(_passes(m, s, test, v)) is not False]
-    return Seq(kept, "list", value.path)
-
-
-def _passes(m: Calls, s: Site, test: Value, value: Value) -> Value:
-    if isinstance(test, Lit) and test.value is None:
-        return value
-    return m.call_value(test, [value], {}, s.node, s.frame)
-
-
-def _islice(m: Calls, s: Site) -> Value | None:
-    """`start` holds the stop; a second argument is what is left out at the front."""
-    if len(s.args) < 2:
-        return None
-    stop = s.args[1] if len(s.args) == 2 else s.args[2]
-    front = s.args[1:2] if len(s.args) > 2 and not (isinstance(s.args[1], Lit) and not s.args[1].value) else []
-    return Iterable("islice", [s.args[0], *front], None if isinstance(stop, Lit) and stop.value is None else stop)
-
-
-def _repeat(m: Calls, s: Site) -> Value | None:
-    value = s.arg(0, "object")
-    return Iterable("repeat", [value], s.arg(1, "times")) if value is not None else None
-
-
-def _count(m: Calls, s: Site) -> Value | None:
-    return Iterable("count", [s.arg(0, "start") or Lit(0), s.arg(1, "step") or Lit(1)])
-
-
-def _first_arg(m: Calls, s: Site) -> Value | None:
-    return s.args[0] if s.args else s.kwargs.get("iterable")
-
-
-def _iter(m: Calls, s: Site) -> Value | None:
-    if not s.args:
-        return None
-    value = s.args[0]
-    if isinstance(value, Iterator):
-        return value
-    if isinstance(value, Instance):
-        from galint.run.values import Function as Fn
-
-        method = m.class_member(value.cls, "__iter__")
-        if isinstance(method, Fn):
-            return m.call_function(method, [value], {}, s.node)
-    return Iterator(value)
-
-
-def _next(m: Calls, s: Site) -> Value | None:
-    if not s.args:
-        return None
-    it = s.args[0]
-    if isinstance(it, Instance):
-        method = m.class_member(it.cls, "__next__")
-        if isinstance(method, Function):
-            return m.call_function(method, [it], {}, s.node)
-    if isinstance(it, Opaque):
-        held = it.items.get("__iterator__")
-        if not isinstance(held, Iterator):
-            held = it.items["__iterator__"] = Iterator(it)
-        it = held
-    from galint.run.values import GeneratorCall
-
-    if isinstance(it, GeneratorCall | Iterable):
-        it = _generator_iterator(m, it)
-    if not isinstance(it, Iterator):
-        return Opaque(s.text, data=True, born=m.token())
-    if len(s.args) > 1:
-        m.finite_iterators += 1
-        item = pull(m, it)
-        m.finite_iterators -= 1
-        if type(item) is Opaque:
-            item.items["__drawn__"] = TRUE  # the default says that there is no more: what was drawn is not it
-        return item if item is not None else s.args[1]
-    item = pull(m, it)
-    if item is None:
-        raise UserRaise("StopIteration")
-    return item
-
-
-def _generator_iterator(m: Calls, call: Any) -> Iterator:
-    held: dict[int, Iterator] = m.result.facts.setdefault("generators", {})
-    if id(call) not in held:
-        made = held[id(call)] = Iterator(call)
-        m.result.facts.setdefault("kept", []).append(call)
-        return made
-    return held[id(call)]
 
 
 def _number(kind: str) -> Meaning:
@@ -430,30 +234,6 @@ def _hasattr(m: Calls, s: Site) -> Value | None:
     return Opaque(s.text)
 
 
-def _collect(kind: str) -> Meaning:
-    def meaning(m: Calls, s: Site) -> Value | None:
-        if not s.args:
-            return Seq([], kind)
-        value = s.args[0]
-        if isinstance(value, Seq):
-            return Seq(list(value.elts), kind)
-        if isinstance(value, Mapping):
-            return Seq([Lit(k) for k in value.items], kind)
-        if isinstance(value, Iterable) and value.kind == "zip" and all(isinstance(a, Seq) for a in value.args):
-            out: list[Value] = []
-            drive(m, value, lambda v: out.append(v), s.node, "comp")
-            return Seq(out, kind)
-        if isinstance(value, Range) and len(range(value.start, value.stop, value.step)) <= 64:
-            return Seq([Lit(i, value.keys) for i in range(value.start, value.stop, value.step)], kind)
-        if isinstance(value, Iterable):
-            return value
-        if isinstance(value, Opaque | Tensor):
-            return value
-        return None
-
-    return meaning
-
-
 def _print(m: Calls, s: Site) -> Value | None:
     return NONE
 
@@ -480,231 +260,6 @@ def _spawn(m: Calls, s: Site) -> Value | None:
     return m.call_value(worker, [Lit(0), *rest], {}, s.node, s.frame)
 
 
-def _deque(m: Calls, s: Site) -> Value | None:
-    return Seq(list(s.args[0].elts)) if s.args and isinstance(s.args[0], Seq) else Seq([])
-
-
-def _defaultdict(m: Calls, s: Site) -> Value | None:
-    return Mapping({}, f"#{m.tick()}")
-
-
-def _dict(m: Calls, s: Site) -> Value | None:
-    base = dict(s.args[0].items) if s.args and isinstance(s.args[0], Mapping) else {}
-    return Mapping({**base, **s.kwargs}, f"#{m.tick()}")
-
-
-def _namespace(m: Calls, s: Site) -> Value | None:
-    out = Opaque(f"#{m.tick()}", "namespace")
-    given = dict(s.kwargs)
-    inner = given.pop("**", None)
-    out.items["__defaults__"] = Mapping(dict(given))
-    if isinstance(inner, Mapping):
-        out.items["__defaults__"] = Mapping({**inner.items, **given})
-    return out
-
-
-# --- argparse ----------------------------------------------------------------------------------
-
-
-def _parser(m: Calls, s: Site) -> Value | None:
-    out = Opaque("parser", "argparser")
-    out.items["__defaults__"] = Mapping({})
-    return out
-
-
-def _add_argument(m: Calls, s: Site) -> Value | None:
-    parser = s.receiver
-    if not isinstance(parser, Opaque):
-        return NONE
-    defaults = parser.items.setdefault("__defaults__", Mapping({}))
-    flags = [a.value for a in s.args if isinstance(a, Lit) and isinstance(a.value, str)]
-    if not flags or not isinstance(defaults, Mapping):
-        return NONE
-    long = next((f for f in flags if f.startswith("--")), flags[0])
-    dest = s.kwargs.get("dest")
-    name = str(dest.value) if isinstance(dest, Lit) and dest.value else long.lstrip("-").replace("-", "_")
-    default = s.kwargs.get("default")
-    action = s.kwargs.get("action")
-    if isinstance(action, Lit) and isinstance(action.value, str) and action.value.startswith("store_"):
-        return NONE
-    if isinstance(default, Lit) and default.value is not None and not isinstance(default.value, bool):
-        defaults.items[name] = default
-    return NONE
-
-
-def _parse_args(m: Calls, s: Site) -> Value | None:
-    out = Opaque("args", "namespace")
-    out.path = f"#{m.tick()}"
-    if isinstance(s.receiver, Opaque) and "__defaults__" in s.receiver.items:
-        out.items["__defaults__"] = s.receiver.items["__defaults__"]
-    if s.name == "parse_known_args":
-        return Seq([out, Opaque("unparsed")], "tuple")
-    return out
-
-
-def _set_defaults(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Opaque):
-        defaults = s.receiver.items.setdefault("__defaults__", Mapping({}))
-        if isinstance(defaults, Mapping):
-            defaults.items.update({k: v for k, v in s.kwargs.items() if isinstance(v, Lit) and v.value is not None})
-    return NONE
-
-
-def _group(m: Calls, s: Site) -> Value | None:
-    return s.receiver
-
-
-# --- containers --------------------------------------------------------------------------------
-
-
-def _append(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Seq) and s.args:
-        if len(s.receiver.elts) < LONGEST:
-            s.receiver.elts.insert(0 if s.name == "appendleft" else len(s.receiver.elts), s.args[0])
-        if any(loop.cut or loop.role in {"idle", "other"} for loop in m.loops):
-            s.receiver.open = True  # the loop was cut short, so the list is longer than it looks
-        return NONE
-    if isinstance(s.receiver, Opaque) and not s.receiver.data and s.args:
-        held = Seq([s.args[0]])
-        m.result.facts.setdefault("lists", {})[s.receiver.path] = held
-        return NONE
-    return NONE
-
-
-def _extend(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Seq) and s.args and isinstance(s.args[0], Seq) and len(s.receiver.elts) < LONGEST:
-        s.receiver.elts += s.args[0].elts[:LONGEST]
-    return NONE
-
-
-def _clear(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Seq):
-        s.receiver.elts.clear()
-    elif isinstance(s.receiver, Mapping):
-        s.receiver.items.clear()
-    return NONE
-
-
-def _pop(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Seq) and s.receiver.elts:
-        index = m.resolve(s.args[0]) if s.args else Lit(0 if s.name == "popleft" else -1)
-        if (
-            isinstance(index, Lit)
-            and isinstance(index.value, int)
-            and -len(s.receiver.elts) <= index.value < len(s.receiver.elts)
-        ):
-            return s.receiver.elts.pop(index.value)
-    if isinstance(s.receiver, Mapping) and s.args and isinstance(s.args[0], Lit):
-        found = s.receiver.items.pop(s.args[0].value, None)
-        return found if found is not None else s.arg(1)
-    return None
-
-
-def _items(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Mapping):
-        return Seq([Seq([Lit(k), v], "tuple") for k, v in s.receiver.items.items()])
-    return None
-
-
-def _values(m: Calls, s: Site) -> Value | None:
-    return Seq(list(s.receiver.items.values())) if isinstance(s.receiver, Mapping) else None
-
-
-def _keys(m: Calls, s: Site) -> Value | None:
-    return Seq([Lit(k) for k in s.receiver.items]) if isinstance(s.receiver, Mapping) else None
-
-
-def _get(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Mapping) and s.args and isinstance(s.args[0], Lit):
-        if s.args[0].value in s.receiver.items:
-            return m.soft(s.receiver.items[s.args[0].value])
-        default = s.arg(1, "default")
-        if isinstance(default, Lit) and default.is_number:
-            path = f"{s.receiver.path or 'config'}[{s.args[0].value!r}]"
-            return m.soft(Lit(default.value, frozenset({path}), text=path))
-        return default if default is not None else Opaque(s.text)
-    if isinstance(s.receiver, Opaque) and s.args and isinstance(s.args[0], Lit) and not s.receiver.data:
-        key = s.args[0].value
-        found = s.receiver.items.get(key)
-        if found is not None:
-            return m.soft(found)
-        default = s.arg(1, "default")
-        path = f"{s.receiver.path}[{key!r}]"
-        if isinstance(default, Lit) and default.is_number and not isinstance(default.value, bool):
-            return m.soft(Lit(default.value, frozenset({path}), text=path))
-        made = m.make_opaque(path, str(key))
-        s.receiver.items[key] = made
-        return made
-    return None
-
-
-def _update(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Mapping):
-        if s.args and isinstance(s.args[0], Mapping):
-            s.receiver.items.update(s.args[0].items)
-        s.receiver.items.update(s.kwargs)
-        return NONE
-    return None
-
-
-def _setdefault(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Mapping) and len(s.args) > 1 and isinstance(s.args[0], Lit):
-        return s.receiver.items.setdefault(s.args[0].value, s.args[1])
-    return None
-
-
-def _none(m: Calls, s: Site) -> Value | None:
-    return NONE
-
-
-def _sort(m: Calls, s: Site) -> Value | None:
-    """`sort` in place: only literals have a known order."""
-    if isinstance(s.receiver, Seq):
-        s.receiver.elts = _ordered(m, s.receiver.elts, s)
-    return NONE
-
-
-def _sorted(m: Calls, s: Site) -> Value | None:
-    found = _collect("list")(m, s)
-    return Seq(_ordered(m, found.elts, s)) if s.args and isinstance(found, Seq) else found
-
-
-def _ordered(m: Calls, items: list[Value], s: Site) -> list[Value]:
-    literals = [v for v in items if isinstance(v, Lit)]
-    backwards = s.kwargs.get("reverse", FALSE)
-    if "key" in s.kwargs or len(literals) < len(items) or m.truth(backwards) is None:
-        return items
-    try:
-        return [*sorted(literals, key=lambda v: v.value, reverse=bool(m.truth(backwards)))]
-    except TypeError:
-        return items
-
-
-def _reverse(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Seq):
-        s.receiver.elts.reverse()
-    return NONE
-
-
-def _copy(m: Calls, s: Site) -> Value | None:
-    """`x.copy()` and `copy.copy(x)`: another container of the same elements."""
-    value = s.receiver if s.receiver is not None else s.arg(0)
-    if isinstance(value, Seq):
-        out = Seq(list(value.elts), value.kind, value.path)
-        out.open, out.length = value.open, value.length
-        return out
-    return Mapping(dict(value.items), value.path) if isinstance(value, Mapping) else value
-
-
-def _next_method(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Iterator):
-        item = pull(m, s.receiver)
-        if item is None:
-            raise UserRaise("StopIteration")
-        return item
-    return Opaque(s.text, data=True, born=m.token()) if s.receiver is not None else None
-
-
 def _distance(m: Calls, s: Site) -> Value | None:
     """`divmod(a, b)`."""
     if len(s.args) == 2:
@@ -715,14 +270,6 @@ def _distance(m: Calls, s: Site) -> Value | None:
 
 FUNCTIONS: dict[str, Meaning] = {
     "builtins.len": _len,
-    "builtins.range": _range,
-    "builtins.enumerate": _enumerate,
-    "builtins.zip": _lazy("zip"),
-    "builtins.map": _lazy("map"),
-    "builtins.filter": _filter,
-    "builtins.reversed": _lazy("reversed"),
-    "builtins.iter": _iter,
-    "builtins.next": _next,
     "builtins.int": _number("int"),
     "builtins.float": _number("float"),
     "builtins.abs": _number("abs"),
@@ -737,16 +284,10 @@ FUNCTIONS: dict[str, Meaning] = {
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
     "builtins.hasattr": _hasattr,
-    "builtins.list": _collect("list"),
-    "builtins.tuple": _collect("tuple"),
-    "builtins.sorted": _sorted,
-    "builtins.set": _collect("set"),
-    "builtins.dict": _dict,
     "builtins.print": _print,
     "builtins.divmod": _distance,
     "builtins.exit": _exit,
     "builtins.quit": _exit,
-    "builtins.vars": _first_arg,
     "sys.exit": _exit,
     "os._exit": _exit,
     "math.ceil": _number("ceil"),
@@ -755,69 +296,7 @@ FUNCTIONS: dict[str, Meaning] = {
     "torch.multiprocessing.start_processes": _spawn,
     "torch_xla.distributed.xla_multiprocessing.spawn": _spawn,
     "functools.partial": _partial,
-    "copy.copy": _copy,
-    "itertools.cycle": _lazy("cycle"),
-    "itertools.chain": _lazy("chain"),
-    "itertools.repeat": _repeat,
-    "itertools.count": _count,
-    "itertools.islice": _islice,
     "contextlib.nullcontext": _null,
     "contextlib.suppress": _null,
-    "collections.deque": _deque,
-    "collections.defaultdict": _defaultdict,
-    "collections.OrderedDict": _dict,
-    "types.SimpleNamespace": _namespace,
-    "argparse.Namespace": _namespace,
-    "argparse.ArgumentParser": _parser,
-    "configargparse.ArgumentParser": _parser,
-    "easydict.EasyDict": _first_arg,
-    "tqdm.tqdm": _first_arg,
-    "tqdm.auto.tqdm": _first_arg,
-    "tqdm.notebook.tqdm": _first_arg,
-    "tqdm.trange": _range,
-    "tqdm.auto.trange": _range,
-    "rich.progress.track": _first_arg,
-    "progressbar.progressbar": _first_arg,
-    "*.tqdm": _first_arg,
-    "*.trange": _range,
-    "*.progress_bar": _first_arg,
-    "*.master_bar": _first_arg,
     "builtins.Exception": lambda m, s: Opaque("Exception"),
-}
-
-METHODS: dict[tuple[str, str], Meaning] = {
-    ("argparser", "add_argument"): _add_argument,
-    ("argparser", "parse_args"): _parse_args,
-    ("argparser", "parse_known_args"): _parse_args,
-    ("argparser", "set_defaults"): _set_defaults,
-    ("argparser", "add_argument_group"): _group,
-    ("argparser", "add_mutually_exclusive_group"): _group,
-    ("seq", "append"): _append,
-    ("seq", "appendleft"): _append,
-    ("seq", "extend"): _extend,
-    ("seq", "clear"): _clear,
-    ("seq", "pop"): _pop,
-    ("seq", "popleft"): _pop,
-    ("seq", "copy"): _copy,
-    ("seq", "sort"): _sort,
-    ("seq", "reverse"): _reverse,
-    ("mapping", "items"): _items,
-    ("mapping", "values"): _values,
-    ("mapping", "keys"): _keys,
-    ("mapping", "get"): _get,
-    ("mapping", "update"): _update,
-    ("mapping", "pop"): _pop,
-    ("mapping", "clear"): _clear,
-    ("mapping", "copy"): _copy,
-    ("mapping", "setdefault"): _setdefault,
-    ("opaque", "get"): _get,
-    ("namespace", "get"): _get,
-    ("iterable", "next"): _next_method,
-    ("iterable", "__next__"): _next_method,
-    ("iterable", "set_description"): _none,
-    ("iterable", "set_postfix"): _none,
-    ("iterable", "update"): _none,
-    ("loader", "next"): _next_method,
-    ("*", "set_postfix"): _none,
-    ("*", "set_description"): _none,
 }

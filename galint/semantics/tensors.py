@@ -1,115 +1,21 @@
-"""Tensor arithmetic and losses: which operations keep a loss's coefficient, which change it.
+"""Tensor arithmetic: which operations keep a loss's coefficient, which change it.
 
-`mean` and `sum` are linear, so gradients scale with what the loss was multiplied by; see the PyTorch
-documentation of `torch.Tensor.backward` and of `torch.nn.functional.cross_entropy` (`reduction`).
+`mean` and `sum` are linear, so gradients scale with what the loss was multiplied by.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from galint.ledger import ONE, Coefficient
+from galint.ledger import ONE
+from galint.run.nodes import path_terminal
 from galint.run.site import Site
-from galint.run.static import path_terminal
 from galint.run.tensors import invert
-from galint.run.values import NONE, Lit, Mapping, Module, Opaque, Optimizer, Seq, Tensor, Value
+from galint.run.values import NONE, Lit, Opaque, Seq, Tensor, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
     from galint.run.calls import Calls
-
-
-def _backward(m: Calls, s: Site) -> Value | None:
-    """`loss.backward(gradient=w)` and `engine.backward(loss)` by shape."""
-    given = s.arg(0, "gradient")
-    target = s.receiver
-    if isinstance(target, Seq):
-        return None
-    if not s.args and "loss" in s.kwargs:
-        s.args.append(s.kwargs["loss"])
-    losses = [t for v in s.args[:1] for t in m.tensors_in(v) if t.grad]
-    if isinstance(target, Optimizer | Module) or (
-        isinstance(target, Opaque) and target.kind in {"engine", "accelerator", "fabric"}
-    ):
-        if losses:
-            m.backward(losses[0], s.span)
-        elif s.args:
-            m.backward(_as_loss(m, s.args[0]), s.span)
-        return NONE
-    factor = ONE
-    if given is not None and not (isinstance(given, Lit) and (given.value is None or isinstance(given.value, bool))):
-        factor = _gradient_factor(m, given)
-    if isinstance(target, Tensor):
-        m.backward(target, s.span, factor)
-        return NONE
-    if losses:
-        m.backward(losses[0], s.span)
-        return NONE
-    if isinstance(target, Opaque):
-        m.backward(_as_loss(m, target), s.span, factor)
-        return NONE
-    return None
-
-
-def _gradient_factor(m: Calls, given: Value) -> Coefficient:
-    """What `gradient=` multiplies the loss by; `torch.tensor(1 / N)` and `full_like(loss, x)` are seen through."""
-    given = m.resolve(given)
-    if isinstance(given, Tensor):
-        coefficient = given.terms[-1].coefficient if given.terms else ONE
-        return coefficient
-    if isinstance(given, Lit | Opaque):
-        return m.symbol(given)
-    return ONE
-
-
-def _as_loss(m: Calls, value: Value) -> Tensor:
-    """A loss known only as an opaque value."""
-    if isinstance(value, Tensor):
-        return value
-    if isinstance(value, Opaque):
-        coefficient, base = _peel(m, value)
-        out = m.tensor(base.path, value.born or base.born or m.token(), value.modules | base.modules)
-        out.grad = True
-        keys = frozenset(name for name, _ in coefficient.symbols)
-        out = out.map(lambda c: c.combine(coefficient), keys)
-        for ident in {a for i in base.modules for a in m.ancestors.get(i, ())}:
-            # `raw_model.last_loss`: the forward that left it there
-            if (output := m.outputs.get(ident)) is not None:
-                out.synced = {**output.synced, **out.synced}
-                out.bypassed |= output.bypassed
-        return out
-    return m.tensor("loss", m.token())
-
-
-def _peel(m: Calls, value: Opaque) -> tuple[Coefficient, Opaque]:
-    """Split `x / N` kept as deferred arithmetic into its factor and its base."""
-    if value.deferred is not None and value.deferred[0] in {"*", "/"}:
-        op, left, right = value.deferred
-        if op == "*" and not isinstance(left, Opaque) and isinstance(right, Opaque):
-            left, right = right, left
-        if isinstance(left, Opaque):
-            inner, base = _peel(m, left)
-            factor = m.symbol(right)
-            return inner.combine(factor if op == "*" else invert(factor)), base
-    return ONE, value
-
-
-def _autograd_backward(m: Calls, s: Site) -> Value | None:
-    """`torch.autograd.backward(tensors, grad_tensors)`."""
-    if not s.args and "tensors" not in s.kwargs:
-        return None
-    what = s.arg(0, "tensors")
-    weights = s.arg(1, "grad_tensors")
-    losses = m.tensors_in(what) if what is not None else []
-    if not losses and isinstance(what, Opaque):
-        losses = [_as_loss(m, what)]
-    factors: list[Coefficient] = [ONE] * len(losses)
-    if weights is not None and not (isinstance(weights, Lit) and weights.value is None):
-        parts = weights.elts if isinstance(weights, Seq) else [weights]
-        factors = [_gradient_factor(m, parts[min(i, len(parts) - 1)]) for i in range(len(losses))] if parts else factors
-    for loss, factor in zip(losses, factors, strict=True):
-        m.backward(loss, s.span, factor)
-    return NONE
 
 
 def _scaled(sign: int) -> Meaning:
@@ -291,68 +197,6 @@ def _stack(m: Calls, s: Site) -> Value | None:
     return None
 
 
-def _loss(m: Calls, s: Site) -> Value | None:
-    """A loss of `torch.nn.functional`: reads `reduction=`."""
-    tensors = [t for v in s.all_args() for t in m.tensors_in(v)]
-    path = path_terminal(s.name)
-    data = s.all_args()
-    if not tensors and not any(m.is_data(v) for v in data):
-        micro = max((m.born_of(v) for v in data), default=0)
-        out = m.tensor(f"{path}(…)", micro)
-    else:
-        out = m.mix(tensors, f"{path}(…)", frozenset())
-        if not tensors:
-            out = m.tensor(f"{path}(…)", max((m.born_of(v) for v in data), default=0))
-        else:
-            out.terms = m.mix(tensors, path).terms
-    return _reduction(s.kwargs, out)
-
-
-def _reduction(kwargs: dict[str, Value], out: Tensor) -> Tensor:
-    reduction = kwargs.get("reduction")
-    out.reduced = True
-    if isinstance(reduction, Lit):
-        out.summed = reduction.value == "sum"
-        out.reduced = reduction.value != "none"
-    for old in ("size_average", "reduce"):
-        flag = kwargs.get(old)
-        if isinstance(flag, Lit) and flag.value is False:
-            out.summed, out.reduced = old == "size_average", old == "size_average"
-    return out
-
-
-def _criterion(m: Calls, s: Site) -> Value | None:
-    """A criterion object applied to outputs."""
-    holder = s.receiver
-    tensors = [t for v in s.all_args() for t in m.tensors_in(v)]
-    hidden = m._settings([v for v in s.kwargs.values() if isinstance(v, Lit | Opaque)])
-    if tensors:
-        out = m.mix(tensors, "loss", hidden)
-    else:
-        born = max((m.born_of(v) for v in s.all_args()), default=0)
-        out = m.tensor("loss", born)
-    made = holder.items.get("__kwargs__") if isinstance(holder, Opaque) else None
-    if isinstance(holder, Opaque):
-        out.hidden |= frozenset(k for k, v in holder.attrs.items() if False) | _held_settings(holder)
-    return _reduction({**(made.items if isinstance(made, Mapping) else {}), **s.kwargs}, out)
-
-
-def _itself(m: Calls, s: Site) -> Value | None:
-    """`criterion.cuda()`, `.to(device)`: a module's methods that give the module back."""
-    return s.receiver
-
-
-def _held_settings(holder: Opaque) -> frozenset[str]:
-    held = holder.items.get("__settings__")
-    return held.keys if isinstance(held, Lit) else frozenset()
-
-
-def _make_criterion(m: Calls, s: Site) -> Value | None:
-    out = Opaque(f"#{m.tick()}", "criterion")
-    out.items["__kwargs__"] = Mapping(dict(s.kwargs))
-    return out
-
-
 def _tensor_from(m: Calls, s: Site) -> Value | None:
     """`torch.tensor(x)`, `full_like(t, x)`, `ones_like(t)`: a constant tensor."""
     last = path_terminal(s.name)
@@ -408,35 +252,12 @@ def _chunk(m: Calls, s: Site) -> Value | None:
     return None
 
 
-def guess(name: str) -> Meaning | None:
-    """Losses and criterions of torch by their usual spelling."""
-    root, _, rest = name.partition(".")
-    last = name.rpartition(".")[2]
-    if root == "torch" and "functional" in rest and (last.endswith("_loss") or last in _LOSSES):
-        return _loss
-    if root == "torch" and ".nn." in f".{rest}" and last.endswith("Loss"):
-        return _make_criterion
-    if last.endswith("Loss") and last[:1].isupper():
-        return _make_other_criterion
-    return None
-
-
-def _make_other_criterion(m: Calls, s: Site) -> Value | None:
-    """A loss class of another file: settings given to it may scale."""
-    out = Opaque(f"#{m.tick()}", "criterion")
-    out.items["__kwargs__"] = Mapping({k: v for k, v in s.kwargs.items() if k == "reduction"})
-    out.items["__settings__"] = Lit(None, m._settings(s.all_args()))
-    return out
-
-
-_LOSSES = frozenset({"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"})
 _LINEAR = (
     "to cuda cpu float half double bfloat16 type squeeze unsqueeze view reshape contiguous clone requires_grad_ flatten "
     "type_as retain_grad expand permute transpose item_ real requires_grad astype nanmean"
 )
 
 FUNCTIONS: dict[str, Meaning] = {
-    "torch.autograd.backward": _autograd_backward,
     "torch.mul": _scaled(1),
     "torch.multiply": _scaled(1),
     "torch.div": _scaled(-1),
@@ -468,8 +289,6 @@ FUNCTIONS: dict[str, Meaning] = {
 }
 
 METHODS: dict[tuple[str, str], Meaning] = {
-    ("*", "backward"): _backward,
-    ("*", "manual_backward"): _backward,
     ("tensor", "mul"): _scaled(1),
     ("tensor", "mul_"): _scaled(1),
     ("tensor", "multiply"): _scaled(1),
@@ -507,11 +326,6 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("opaque", "chunk"): _chunk,
     ("opaque", "split"): _chunk,
     ("opaque", "tensor_split"): _chunk,
-    ("criterion", "()"): _criterion,
-    **{
-        ("criterion", name): _itself
-        for name in ("cuda", "cpu", "to", "half", "float", "double", "bfloat16", "train", "eval", "requires_grad_")
-    },
     **{("tensor", name): _same for name in _LINEAR.split()},
     **{
         ("opaque", name): _same for name in ("to", "cuda", "cpu", "float", "half", "long", "contiguous", "non_blocking")

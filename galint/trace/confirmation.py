@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from galint import suppress
+from galint.analysis import Analysis, analyse
 from galint.config import Config
+from galint.diagnosing import diagnose
 from galint.diagnostic import Diagnostic
 from galint.discovery import Target, may_matter
-from galint.engine import Analysis, analyse, diagnose
 from galint.errors import ParseError, SourceError
 from galint.run.project import STRIDE
 from galint.source import Source, Span, read_bytes

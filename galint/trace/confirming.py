@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from galint import program as p
+from galint.analysis import Analysis
 from galint.checks.all import CHECKS
 from galint.checks.view import View
 from galint.diagnostic import Diagnostic
-from galint.engine import Analysis
 from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
 from galint.run.names import MICRO_SIZE, ONE_WINDOW
-from galint.run.static import BACKWARD, STEP, Static, path_terminal, terminal
+from galint.run.nodes import path_terminal, terminal
+from galint.run.reach import BACKWARD, STEP
+from galint.run.static import Static
 from galint.trace.model import TraceError
 from galint.trace.stage import SLICE
 from galint.trace.stage.expressions import NoSlice

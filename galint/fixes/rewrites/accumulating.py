@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from galint import program as p
 from galint.fixes.rewrites.dividing import loss_of
 from galint.fixes.situation import Candidate, Situation
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 
 _N = re.compile(r"grad\w*_accum\w*|accum\w*_(steps|iter\w*)|accumulation\w*", re.I)
 

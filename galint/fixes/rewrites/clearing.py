@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from galint import program as p
 from galint.fixes.editor import Unfixable
 from galint.fixes.situation import Candidate, Situation
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 
 
 def zero_grad_in_window(s: Situation) -> Iterator[Candidate]:

@@ -8,7 +8,7 @@ from galint import program as p
 from galint.diagnostic import Applicability
 from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.situation import ATOMS, Candidate, Situation
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.source import Span
 
 _TAKES_LOSS = {"backward", "manual_backward", "scale_loss"}

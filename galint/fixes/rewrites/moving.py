@@ -10,7 +10,7 @@ from galint.fixes.editor import Unfixable
 from galint.fixes.rewrites.clearing import behind_step, whole_step
 from galint.fixes.rewrites.unscaling import clipping_block, clips
 from galint.fixes.situation import Candidate, Situation
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 
 _FOLLOWERS = {"step", "update", "zero_grad"}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from galint import program as p
 from galint.diagnostic import Applicability
 from galint.fixes.situation import Candidate, Situation
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 
 _GROUPS = (32, 16, 8, 4, 2)
 

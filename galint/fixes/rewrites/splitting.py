@@ -10,7 +10,7 @@ from galint.diagnostic import Applicability
 from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.naming import fresh
 from galint.fixes.situation import ATOMS, Candidate, Situation
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 
 _MESSAGE = "run backward on each micro-batch, which frees its graph"
 

@@ -13,7 +13,7 @@ from galint.fixes.rewrites.unwrapping import unwrap
 from galint.fixes.situation import ATOMS, Candidate, Situation
 from galint.fixes.textedit import Change
 from galint.run.facts import BackwardFact, Event
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.source import Span
 
 

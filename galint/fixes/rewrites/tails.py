@@ -12,7 +12,7 @@ from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.naming import ceil, fresh
 from galint.fixes.rewrites.clearing import optimizer_text
 from galint.fixes.situation import ATOMS, Candidate, Situation, moduli
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.source import Span
 
 _BARS = {"tqdm", "log_every", "trange", "track", "progress_bar", "prange", "rich_progress"}

@@ -8,7 +8,7 @@ from galint import program as p
 from galint.diagnostic import Applicability
 from galint.fixes.editor import Unfixable
 from galint.fixes.situation import Candidate, Situation
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 
 
 def double_scaled_loss(s: Situation) -> Iterator[Candidate]:

@@ -9,7 +9,7 @@ from galint.diagnostic import Applicability
 from galint.fixes.editor import Unfixable
 from galint.fixes.rewrites.clearing import optimizer_text, whole_step
 from galint.fixes.situation import Candidate, Situation
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 
 _CLIPS = {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradients", "clip_grads_with_norm_"}
 

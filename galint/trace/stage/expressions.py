@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from galint import program as p
 from galint.errors import GalintError
-from galint.run.static import terminal
+from galint.run.nodes import terminal
 from galint.source import Span
 
 STAGE = "__galint__"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from galint import program as p
-from galint.run.static import GRADIENT, Static, children, raises, terminal
+from galint.run.nodes import children, raises, terminal
+from galint.run.reach import GRADIENT
+from galint.run.static import Static
 
 _COMMON = frozenset({"self", "cls", "torch", "nn", "np", "os", "F", "optim", "super", "len", "range", "int", "float"})
 _COMPOUND = p.If | p.For | p.While | p.With | p.Try | p.Match

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from galint import program as p
-from galint.run.static import BACKWARD, GRADIENT, STEP, ZERO, Static, raises, terminal
+from galint.run.nodes import raises, terminal
+from galint.run.reach import BACKWARD, GRADIENT, STEP, ZERO
+from galint.run.static import Static
 from galint.source import Span
 from galint.trace.stage.expressions import (
     NoSlice,

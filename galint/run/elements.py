@@ -1,0 +1,73 @@
+"""What iterables are made of: how many elements they have, and what each of them is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from galint.run.values import Iterable, Lit, Mapping, Opaque, Range, Seq, Tensor, Value
+
+if TYPE_CHECKING:
+    from galint.run.execute import Execute
+
+
+def length_of(m: Execute, value: Value) -> Value:
+    """`len(value)` as a number where known, as an unknown setting otherwise."""
+    if isinstance(value, Seq):
+        if value.open:
+            if value.length is None:
+                value.length = Opaque(f"len({value.path or '#' + str(m.tick())})")
+            return m.resolve(value.length)
+        return Lit(len(value.elts))
+    if isinstance(value, Mapping):
+        return Lit(len(value.items))
+    if isinstance(value, Range):
+        return Lit(len(range(value.start, value.stop, value.step or 1)), value.keys)
+    if isinstance(value, Iterable) and value.args:
+        if value.kind in {"islice", "repeat"} and value.start is not None:
+            return value.start
+        return length_of(m, value.args[0])
+    if isinstance(value, Lit) and isinstance(value.value, str):
+        return Lit(len(value.value))
+    if isinstance(value, Opaque):
+        if value.length is None:
+            made = Opaque(f"len({value.path})", data=value.data, born=value.born)
+            value.length = made
+        return m.resolve(value.length)
+    if isinstance(value, Tensor):
+        return Opaque(f"len({value.path})", data=True, born=value.born)
+    return Opaque(f"len(#{m.tick()})")
+
+
+def element_of(m: Execute, value: Opaque, index: int, token: int, role: str) -> Value:
+    """Element `index` of something opaque, drawn at `token`: data of its own, or a thing that stays the same."""
+    if not value.data and value.kind != "loader" and (role in {"idle", "comp", "other", "build"} or value.modules):
+        known = value.items.get(("element", index))
+        if known is None:
+            known = Opaque(f"{value.path}[{index}]", modules=value.modules, role=value.role, born=value.born)
+            value.items["element", index] = known
+        return known
+    if value.modules and not value.data and value.kind not in {"loader"}:
+        made = Opaque(f"{value.path}[{index}]", data=False, born=token, modules=value.modules, role=value.role)
+        return made
+    if role in {"idle", "comp", "other", "build"} and not value.data and value.kind != "loader":
+        return Opaque(f"{value.path}[{index}]", born=value.born)
+    return Opaque(f"{value.path}[{index}]", data=True, born=token)
+
+
+def param_of(m: Execute, value: Opaque) -> Value:
+    """The one parameter that stands for all of `parameters()`, with its name for `named_parameters()`."""
+    param = Opaque(f"{value.path}[·]", role="param", modules=value.modules)
+    if value.path.endswith("named_parameters()"):
+        return Seq([Opaque("name"), param], "tuple")
+    return param
+
+
+def renewed(m: Execute, sample: Value | None) -> Value:
+    """A sample element as if it had been produced in this iteration."""
+    if isinstance(sample, Seq):
+        return Seq([renewed(m, v) for v in sample.elts], sample.kind)
+    if isinstance(sample, Mapping):
+        return Mapping({k: renewed(m, v) for k, v in sample.items.items()}, sample.path)
+    if isinstance(sample, Lit) and not sample.is_number:
+        return sample
+    return Opaque(getattr(sample, "path", "") or f"#{m.tick()}", data=True, born=m.token())

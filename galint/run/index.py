@@ -1,0 +1,128 @@
+"""One walk over a program: its functions, classes, imports, loops and calls, and how its names are used."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from galint import program as p
+from galint.run.kinds import kind_by_use
+from galint.run.nodes import children, terminal
+from galint.source import Span
+
+COMPOUND = (p.FunctionDef, p.ClassDef, p.For, p.While, p.If, p.With, p.Try, p.Match)
+
+
+class Index:
+    """What one program holds, and the project files that it imports, when given."""
+
+    def __init__(self, bodies: Iterable[p.Body]) -> None:
+        self.functions: dict[str, list[p.FunctionDef]] = defaultdict(list)
+        self.classes: dict[str, list[p.ClassDef]] = defaultdict(list)
+        self.method_of: dict[p.FunctionDef, p.ClassDef] = {}
+        self.uses: dict[str, set[str]] = defaultdict(set)
+        self.called_with: dict[str, set[str]] = defaultdict(set)
+        self.imported: set[str] = set()
+        """Names that imports bind."""
+        self.renamed: dict[str, str] = {}
+        """What `from m import name as alias` calls by another name: alias → name."""
+        self.aliases: dict[str, str] = {}
+        """Other names that the code gives a function: `go = run` and `go = partial(run, …)`, name → function."""
+        self._flat: dict[p.Node, list[p.Node]] = {}
+        self._kinds: dict[str, str] = {}
+        self.bodies = list(bodies)
+        for body in self.bodies:
+            for stmt in body:
+                self._index(stmt, None)
+
+    def _index(self, top: p.Node, holder: p.ClassDef | None) -> None:
+        stack: list[tuple[p.Node, p.ClassDef | None]] = [(top, holder)]
+        while stack:
+            node, owner = stack.pop()
+            below = owner if isinstance(node, p.If | p.Try | p.With) else None
+            if isinstance(node, p.FunctionDef):
+                self.functions[node.name].append(node)
+                if owner is not None:
+                    self.method_of[node] = owner
+            elif isinstance(node, p.ClassDef):
+                self.classes[node.name].append(node)
+                below = node
+            elif isinstance(node, p.Import):
+                self.imported |= {alias or name.split(".")[0] for name, alias in node.names}
+            elif isinstance(node, p.ImportFrom):
+                self.imported |= {alias or name for name, alias in node.names}
+                self.renamed |= {alias: name for name, alias in node.names if alias and alias != name}
+            elif isinstance(node, p.Assign):
+                self._note_alias(node)
+            elif isinstance(node, p.Call):
+                if isinstance(node.func, p.Attr):
+                    name = terminal(node.func.value)
+                    if name:
+                        self.uses[name].add(node.func.name)
+                        if node.args:
+                            self.called_with[name].add(node.func.name)
+                elif isinstance(node.func, p.Name):
+                    self.uses[node.func.id].add("()")
+            stack.extend([(child, below) for child in reversed(children(node))])
+
+    def _note_alias(self, node: p.Assign) -> None:
+        value = node.value
+        if isinstance(value, p.Call) and terminal(value.func) == "partial" and value.args:
+            value = value.args[0].value
+        if isinstance(value, p.Name):
+            self.aliases |= {t.id: value.id for t in node.targets if isinstance(t, p.Name) and t.id != value.id}
+
+    def walk(self, node: p.Node) -> Iterator[p.Node]:
+        """`node` and everything below it, nested functions included; what is below a compound statement is kept."""
+        if not isinstance(node, COMPOUND):
+            return self._walk(node)
+        known = self._flat.get(node)
+        if known is None:
+            known = self._flat[node] = list(self._walk(node))
+        return iter(known)
+
+    @cached_property
+    def loops(self) -> dict[Span, p.For | p.While]:
+        """The loops of the program by their headers."""
+        out: dict[Span, p.For | p.While] = {}
+        for node in self.everything():
+            if isinstance(node, p.For | p.While):
+                out.setdefault(node.span, node)
+        return out
+
+    @cached_property
+    def loop_over(self) -> dict[p.Node, p.For]:
+        """The loop whose iterable a node is part of."""
+        return {part: node for node in self.everything() if isinstance(node, p.For) for part in self._walk(node.iter)}
+
+    @cached_property
+    def calls(self) -> list[p.Call]:
+        """Every call of the program."""
+        return [node for node in self.everything() if isinstance(node, p.Call)]
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The last names of everything that is called."""
+        return frozenset(terminal(call.func) for call in self.calls)
+
+    def everything(self) -> Iterator[p.Node]:
+        """Every node of the program and of the files it imports."""
+        for body in self.bodies:
+            for stmt in body:
+                yield from self.walk(stmt)
+
+    def _walk(self, node: p.Node) -> Iterator[p.Node]:
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            yield top
+            stack += children(top)
+
+    def kind_of(self, name: str) -> str:
+        """The kind a bare name suggests: by the methods called on it first, by its spelling last."""
+        kind = self._kinds.get(name)
+        if kind is None:
+            kind = kind_by_use(name, self.uses.get(name, set()), self.called_with.get(name, set()))
+            self._kinds[name] = kind
+        return kind

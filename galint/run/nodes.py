@@ -1,0 +1,112 @@
+"""Small questions about the loop program's nodes: what is below one, its last name, whether a block leaves."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+
+from galint import program as p
+
+_SLOTS: dict[type, tuple[tuple[str, bool | None], ...]] = {}
+_SEVERAL = re.compile(r"tuple\[[A-Z]\w+, \.\.\.\]")
+_HOLDS_NODES = re.compile(r"\b(?!Literal|None|NumberOrText)[A-Z]\w+")
+
+
+def children(node: object) -> list[p.Node]:
+    """The nodes directly below `node`."""
+    cls = node.__class__
+    plan = _SLOTS.get(cls)
+    if plan is None:
+        plan = _SLOTS[cls] = _node_slots(cls)
+    out: list[p.Node] = []
+    for slot, several in plan:
+        value = getattr(node, slot)
+        if several is None:
+            out += [item for item in value if isinstance(item, p.Node)]
+        elif several:
+            out += value
+        elif value is not None:
+            out.append(value)
+    return out
+
+
+def _node_slots(cls: type) -> tuple[tuple[str, bool | None], ...]:
+    """The fields that can hold nodes, and whether each holds one, several, or (None) several among other things."""
+    if not is_dataclass(cls):
+        return ()
+    out: list[tuple[str, bool | None]] = []
+    for f in fields(cls):
+        kind = str(f.type)
+        if f.name == "span" or not _HOLDS_NODES.search(kind):
+            continue
+        several = kind == "Body" or bool(_SEVERAL.fullmatch(kind))
+        out.append((f.name, several if several or not kind.startswith("tuple") else None))
+    return tuple(out)
+
+
+def terminal(node: p.Expr | None) -> str:
+    """The last name in an expression: `args.accum` → `accum`, `cfg["accum"]` → `accum`."""
+    if isinstance(node, p.Name):
+        return node.id
+    if isinstance(node, p.Attr):
+        return node.name
+    if isinstance(node, p.Subscript):
+        if isinstance(node.index, p.Const) and isinstance(node.index.value, str):
+            return node.index.value
+        return terminal(node.value)
+    if isinstance(node, p.Call):
+        inner = terminal(node.func)
+        if inner in {"int", "max", "min", "round", "float", "abs"} and node.args:
+            return next((t for a in node.args if (t := terminal(a.value))), inner)
+        return inner
+    return ""
+
+
+@lru_cache(maxsize=4096)
+def path_terminal(path: str) -> str:
+    """The last name in a path's spelling."""
+    names = re.findall(r"[A-Za-z_]\w*", path)
+    return names[-1] if names else ""
+
+
+def bails(body: p.Body) -> bool:
+    """True when a block always leaves: raise, return, continue, break or exit at its end."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, p.Raise | p.Return | p.Continue | p.Break):
+        return True
+    if isinstance(last, p.ExprStmt) and isinstance(last.value, p.Call):
+        return terminal(last.value.func) in {"exit", "_exit", "quit", "abort"}
+    while isinstance(last, p.If) and len(last.orelse) == 1 and isinstance(last.orelse[0], p.If):  # `elif`
+        if not bails(last.body):
+            return False
+        last = last.orelse[0]
+    if isinstance(last, p.If):
+        return bool(last.orelse) and bails(last.body) and bails(last.orelse)
+    return False
+
+
+def raises(body: p.Body) -> bool:
+    """True when a block always ends in an exception or in leaving the program."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, p.Raise):
+        exc = last.exc.func if isinstance(last.exc, p.Call) else last.exc
+        return terminal(exc) not in {"StopIteration", "IndexError", "StopAsyncIteration"}
+    if isinstance(last, p.ExprStmt) and isinstance(last.value, p.Call):
+        return terminal(last.value.func) in {"exit", "_exit", "quit", "abort"}
+    while isinstance(last, p.If) and len(last.orelse) == 1 and isinstance(last.orelse[0], p.If):  # `elif`
+        if not raises(last.body):
+            return False
+        last = last.orelse[0]
+    if isinstance(last, p.If):
+        return bool(last.orelse) and raises(last.body) and raises(last.orelse)
+    return False
+
+
+def ends_in_raise(body: p.Body) -> bool:
+    """True for a run of early returns that ends in `raise`: one of the returns is the path."""
+    return bool(body) and raises(body) and all(isinstance(s, p.If | p.Raise | p.ExprStmt) for s in body)
