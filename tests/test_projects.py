@@ -34,7 +34,9 @@ def visible(project: Path) -> list[Path]:
 
 def runnable(project: Path) -> bool:
     texts = [p.read_text(encoding="utf-8") for p in visible(project)]
-    return project.name not in NOT_RUN_PROJECTS and not any(f"import {w}" in t or f"from {w}" in t for w in NOT_RUN for t in texts)
+    return project.name not in NOT_RUN_PROJECTS and not any(
+        f"import {w}" in t or f"from {w}" in t for w in NOT_RUN for t in texts
+    )
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda p: p.name)
