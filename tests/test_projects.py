@@ -2,7 +2,7 @@
 
 A folder of `tests/projects/` is a project: each of its marks is reported on its line, and nothing else is. What lies
 in its `elsewhere/` is installed in another place as far as galint is concerned; torch sees it, and a project that can
-be run has a script `elsewhere/launch.py` or `train.py` there or beside it.
+be run has a script `elsewhere/launch.py`, or is run by its own `train.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from marks import differences, expects, note
 from galint.cli.app import cli
 
 PROJECTS = sorted(p for p in (Path(__file__).parent / "projects").iterdir() if p.is_dir())
-NOT_RUN = ("accelerate", "deepspeed")
+NOT_RUN = ("accelerate", "deepspeed", "ignite", "lightning")
 """Frameworks under which the loops cannot be observed."""
 NOT_RUN_PROJECTS = {
     "ok_GA101-gan_with_optimizers_in_a_dict": "the cleared gradients of the other network are taken for a window's",
@@ -95,3 +95,8 @@ def test_torch_agrees_with_the_marks(project: Path, tmp_path: Path, own_imports:
         _shows(seen, observable)
     else:
         _agrees(seen)
+
+
+def test_the_projects_are_found() -> None:
+    assert sum(p.name.startswith("ok_") for p in PROJECTS) >= 10
+    assert sum(runnable(p) for p in PROJECTS) >= 25
