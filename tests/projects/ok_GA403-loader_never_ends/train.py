@@ -27,5 +27,5 @@ def main(opts, model, loaders):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--gradient_accumulation_steps", type=int, default=4)
-    parser.add_argument("--num_train_steps", type=int, default=6)
+    parser.add_argument("--num_train_steps", type=int, default=100000)
     main(parser.parse_args(), build(), loaders())
