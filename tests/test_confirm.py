@@ -137,11 +137,14 @@ def test_slices_of_good_loops_apply_the_large_batch(good: dict[str, Good]) -> No
 
 EXPECTED_TO_DIFFER = {
     "GA107-stale-gradients/ok_discriminator_frozen_meanwhile.py",
+    "GA201-unscaled-loss/ok_divided_in_wrapped_network.py",
     "GA201-unscaled-loss/ok_foreach_division.py",
     "GA201-unscaled-loss/ok_loss_module_divides.py",
+    "GA201-unscaled-loss/ok_network_divides_its_loss.py",
+    "GA201-unscaled-loss/ok_own_criterion_sums.py",
 }
-"""Which parameters a loss reaches is settled inside the models (`requires_grad_`, `detach`); a division in a loss module
-or by `torch._foreach_div_` is outside the skeleton that is cut out."""
+"""Which parameters a loss reaches is settled inside the models (`requires_grad_`, `detach`); a division or a sum in a
+loss module or a network, or a division by `torch._foreach_div_`, is outside the skeleton that is cut out."""
 
 
 BAD_LOOP = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -161,3 +162,39 @@ def test_a_guard_that_starts_at_zero_has_a_short_first_window(scaling: str, loop
 def test_a_step_without_any_clear_applies_old_gradients(guard: Guard, scaling: str, loop: str, n: int) -> None:
     text = program(guard, scaling, loop, n, zero="pass").replace("    optimizer.zero_grad()\n    ", "    ", 1)
     assert errors(text) == {"GA102"}
+
+
+LAST = """
+import torch
+from torch import nn
+
+
+def train(model, loader, config, optimizer):
+    {length}
+    for i, (x, y) in enumerate(loader):
+        loss = nn.functional.cross_entropy(model(x), y) / config.{n}
+        loss.backward()
+        if {test}:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+LENGTHS = ("num_batches", "n_batches", "len_loader", "total", "steps_per_epoch", "num_iters")
+LAST_BATCH = (
+    "(i + 1) % N == 0 or i + 1 == L",
+    "(i + 1) % N == 0 or (i + 1) >= L",
+    "(i + 1) % N == 0 or i == L - 1",
+    "i % N == N - 1 or i == (L - 1)",
+    "not (i + 1) % N or not i + 1 < L",
+    "not ((i + 1) % N and (i + 1) < L)",
+)
+
+
+@pytest.mark.parametrize("test", LAST_BATCH)
+@pytest.mark.parametrize("name", LENGTHS)
+def test_the_name_of_a_loaders_length_says_nothing(name: str, test: str) -> None:
+    """The last window may be short and is divided by N (GA205), and that is all, whatever `len(loader)` is called."""
+    for n in ("accum_iter", "gradient_accumulation_steps"):
+        guard = test.replace("N", f"config.{n}").replace("L", name)
+        report = lint(Source("train.py", LAST.format(length=f"{name} = len(loader)", n=n, test=guard)), Config())
+        assert report.loops == report.understood == 1, report.not_understood
+        assert [d.code for d in report.diagnostics] == ["GA205"]

@@ -8,7 +8,8 @@ from galint.run.nodes import terminal
 
 
 def caches_features(view: View) -> bool:
-    """Whether the program joins a live part with the cached others: `cat(cached[:j] + [part] + cached[j + 1:])`.
+    """Whether the program joins a live part with the cached others: `cat(cached[:j] + [part] + cached[j + 1:])`
+    or `cat([*cached[:j], part, *cached[j + 1:]])`.
 
     The losses of such parts are N times the same loss, and their gradients add up to the large batch's (GradCache,
     Gao et al. 2021, https://arxiv.org/abs/2101.06983).
@@ -28,6 +29,8 @@ def _joins(call: p.Call) -> bool:
         part = parts.pop()
         if isinstance(part, p.BinOp) and part.op == "+":
             parts += [part.left, part.right]
+        elif isinstance(part, p.Sequence) and any(isinstance(e, p.Starred) for e in part.elts):
+            parts += [e.value if isinstance(e, p.Starred) else p.Sequence(e.span, "list", (e,)) for e in part.elts]
         else:
             flat.append(part)
     cached = any(isinstance(part, p.Subscript) and isinstance(part.index, p.Slice) for part in flat)

@@ -153,6 +153,9 @@ def _unscaled(
         return False  # a setting takes part in the factor, and its default may hide N
     if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden | facts.keys):
         return False
+    cadence = view.cadence(ledger)
+    if cadence is not None and str(cadence.n) in facts.hidden:
+        return False
     if _declared(view, keys):
         return False
     optimizer = view.run.optimizers.get(ledger.name)

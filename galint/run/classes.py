@@ -85,9 +85,9 @@ class Classes(Execute):
 
     @staticmethod
     def _keys(value: Value) -> frozenset[str]:
-        """The settings in one plain number."""
+        """The settings in one plain number; of a number that is none, its digits."""
         if isinstance(value, Lit):
-            return value.keys
+            return value.keys or frozenset({str(value.value)} if type(value.value) is int else ())
         return frozenset({value.path}) if type(value) is Opaque and not value.kind else frozenset()
 
     def _init_params(self, cls: Class) -> tuple[p.Param, ...]:

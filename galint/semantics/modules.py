@@ -38,7 +38,7 @@ def _forward(m: Calls, s: Site) -> Value | None:
     out.summed = cls is not None and _sums(m, cls)
     out.hidden |= m._settings([v for v in values if not (isinstance(v, Opaque) and v.data)])
     if isinstance(core, Module) and cls is not None:
-        out.hidden |= _divisors(m, core, cls) if any(t.grad for t in tensors) else _loss_divisors(m, cls)
+        out.hidden |= _divisors(m, core, cls) if any(t.grad for t in tensors) else _loss_divisors(m, core, cls)
     if isinstance(module, Module) and out.grad:
         _note_sync(m, module, out)
         m.event("forward", s.span, module.path)
@@ -52,11 +52,16 @@ def _divisors(m: Calls, module: Module, cls: p.ClassDef) -> frozenset[str]:
     if id(cls) not in known:
         found = [n.right for n in m.static.walk(cls) if isinstance(n, p.BinOp) and n.op in {"/", "*"}]
         known[id(cls)] = frozenset(map(p.text, found))
+    return _with_settings(known[id(cls)], module)
+
+
+def _with_settings(divisors: frozenset[str], module: Module) -> frozenset[str]:
+    """`self.n` may be any setting that the module was made with."""
     given = module.items.get("__settings__")
-    return known[id(cls)] | given.keys if known[id(cls)] and isinstance(given, Lit) else known[id(cls)]
+    return divisors | given.keys if divisors and isinstance(given, Lit) else divisors
 
 
-def _loss_divisors(m: Calls, cls: p.ClassDef) -> frozenset[str]:
+def _loss_divisors(m: Calls, module: Module, cls: p.ClassDef) -> frozenset[str]:
     """What a network that computes its own loss divides it by before it gives it back."""
     known: dict[int, frozenset[str]] = m.result.facts.setdefault("loss_divisors", {})
     if id(cls) not in known:
@@ -67,7 +72,7 @@ def _loss_divisors(m: Calls, cls: p.ClassDef) -> frozenset[str]:
         known[id(cls)] = frozenset(p.text(v.right) for v in scaled if isinstance(v, p.BinOp) and v.op in {"/", "*"})
         changed = [n for n in m.static.walk(cls) if isinstance(n, p.AugAssign) and LOSS_NAME.search(terminal(n.target))]
         known[id(cls)] |= {p.text(n.value) for n in changed if n.op in {"/", "*"}}
-    return known[id(cls)]
+    return _with_settings(known[id(cls)], module)
 
 
 def _sums(m: Calls, cls: p.ClassDef) -> bool:

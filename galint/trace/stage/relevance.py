@@ -102,6 +102,8 @@ class Skeleton:
         """`names.append(x)` of a needed list, `scheduler.step()`, `parser.add_argument(…)`."""
         if not isinstance(stmt, p.ExprStmt | p.Assign) or not isinstance(stmt.value, p.Call):
             return False
+        if isinstance(stmt, p.ExprStmt) and isinstance(stmt.value.func, p.Name):
+            return _is_option(stmt.value)
         if not isinstance(stmt.value.func, p.Attr):
             return False
         name = stmt.value.func.name
@@ -120,6 +122,12 @@ class Skeleton:
                 elif isinstance(inner, p.Subscript):
                     self.needed.add(terminal(inner))
         self.needed -= _COMMON
+
+
+def _is_option(call: p.Call) -> bool:
+    """`arg("--n", default=4)`, where `arg = parser.add_argument`."""
+    first = call.args[0].value if call.args else None
+    return isinstance(first, p.Const) and isinstance(first.value, str) and first.value.startswith("-")
 
 
 def header(stmt: p.Stmt) -> Iterator[p.Node]:

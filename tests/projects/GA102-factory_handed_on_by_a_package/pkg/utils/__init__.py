@@ -1,0 +1,1 @@
+from .make import setup_optimizer

@@ -1,0 +1,5 @@
+import torch
+
+
+def setup_optimizer(model, lr):
+    return torch.optim.AdamW(list(model.parameters()), lr=lr)

@@ -1,0 +1,1 @@
+GRAD_ACCUM = 4

@@ -1,0 +1,102 @@
+"""Projects of several files, some of which galint cannot see, are linted both ways and run by torch.
+
+A folder of `tests/projects/` is a project: each of its marks is reported on its line, and nothing else is. What lies
+in its `elsewhere/` is installed in another place as far as galint is concerned; torch sees it, and a project that can
+be run has a script `elsewhere/launch.py`, or is run by its own `train.py`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from marks import differences, expects, note
+
+from galint.cli.app import cli
+
+PROJECTS = sorted(p for p in (Path(__file__).parent / "projects").iterdir() if p.is_dir())
+NOT_RUN = ("accelerate", "deepspeed", "ignite", "lightning")
+"""Frameworks under which the loops cannot be observed."""
+NOT_RUN_PROJECTS = {
+    "ok_GA101-gan_with_optimizers_in_a_dict": "the cleared gradients of the other network are taken for a window's",
+    "ok_GA302-losses_divided_in_a_dict": "a division is seen at the loss, not at the terms that it is the sum of",
+}
+"""What the observer cannot judge, and why."""
+
+
+def visible(project: Path) -> list[Path]:
+    return sorted(p for p in project.rglob("*.py") if "elsewhere" not in p.parts)
+
+
+def runnable(project: Path) -> bool:
+    texts = [p.read_text(encoding="utf-8") for p in visible(project)]
+    return project.name not in NOT_RUN_PROJECTS and not any(
+        f"import {w}" in t or f"from {w}" in t for w in NOT_RUN for t in texts
+    )
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda p: p.name)
+def test_project_gets_exactly_its_marks(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(project, tmp_path, ignore=shutil.ignore_patterns("elsewhere", "__pycache__"), dirs_exist_ok=True)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n')
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["check", "--isolated", "--output-format", "concise", "."])
+    assert result.exit_code in {0, 1}, result.output
+    assert "not understood" not in result.output
+    found: dict[str, list[tuple[int, str, str]]] = {}
+    for line in result.output.splitlines():
+        if ".py:" in line:
+            path, row, _, text = line.split(":", 3)
+            code, message = text.strip().split(" ", 1)
+            found.setdefault(path, []).append((int(row), code, message))
+    problems = []
+    for file in visible(project):
+        name = file.relative_to(project).as_posix()
+        problems += [f"{name}: {d}" for d in differences(expects(file.read_text("utf-8")), found.pop(name, []))]
+    assert not problems and not found, "\n".join(problems)
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda p: p.name)
+def test_name_and_marks_of_a_project_agree(project: Path) -> None:
+    texts = [p.read_text(encoding="utf-8") for p in visible(project)]
+    codes = {mark.code for text in texts for mark in expects(text)}
+    calm = project.name.startswith("ok_")
+    assert bool(codes) != calm
+    assert calm or project.name[:5] in codes
+    assert calm or not runnable(project) or any(note(text, "observe") for text in texts)
+
+
+@pytest.fixture
+def own_imports() -> Iterator[None]:
+    """What a project imports is forgotten: another one has files of the same names."""
+    before, path = set(sys.modules), list(sys.path)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - before:
+        if str(Path(__file__).parent / "projects") in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("project", [p for p in PROJECTS if runnable(p)], ids=lambda p: p.name)
+def test_torch_agrees_with_the_marks(project: Path, tmp_path: Path, own_imports: None) -> None:
+    pytest.importorskip("torch")
+    from observe import observe
+    from test_fixtures_torch import _agrees, _shows
+
+    script = project / "elsewhere" / "launch.py"
+    sys.path[:0] = [str(project), str(project / "elsewhere")]
+    seen = observe(script if script.exists() else project / "train.py", tmp_path)
+    observable = next(filter(None, (note(p.read_text(encoding="utf-8"), "observe") for p in visible(project))), None)
+    if observable:
+        _shows(seen, observable)
+    else:
+        _agrees(seen)
+
+
+def test_the_projects_are_found() -> None:
+    assert sum(p.name.startswith("ok_") for p in PROJECTS) >= 10
+    assert sum(runnable(p) for p in PROJECTS) >= 25
