@@ -9,7 +9,7 @@ from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
 from galint.ledger import Step
-from galint.run.nodes import path_terminal
+from galint.run.nodes import path_terminal, terminal
 
 CODE = "GA102"
 WITNESS = "even"
@@ -29,7 +29,7 @@ def check(view: View) -> Iterator[Finding]:
         )
         if not certain or any(e.kind == "zero_grad" and _names(e.text, ledger.name) for e in view.run.events):
             continue
-        if _cleared_unseen(view, stale):
+        if _cleared_unseen(view, stale) or _cleared_where_the_run_was_not(view, ledger.name):
             continue
         if not all(e.sure for s in stale for e in s.carried) and len(view.ledgers) > 1:
             continue
@@ -48,6 +48,22 @@ def check(view: View) -> Iterator[Finding]:
 def _names(cleared: str, name: str) -> bool:
     """Whether what was cleared may be this optimizer: an element of the same collection has the same name."""
     return cleared.startswith(name) or path_terminal(cleared.rstrip("'")) == path_terminal(name.rstrip("'"))
+
+
+def _cleared_where_the_run_was_not(view: View, name: str) -> bool:
+    """True when code that the run did not come to clears something of the optimizer's name."""
+    seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"}
+    wanted = path_terminal(name.rstrip("'"))
+    return any(
+        isinstance(node, p.Call)
+        and isinstance(node.func, p.Attr)
+        and node.func.name == "zero_grad"
+        and terminal(node.func.value) == wanted
+        and node.span.row not in seen
+        for body in view.static.bodies
+        for stmt in body
+        for node in view.static.walk(stmt)
+    )
 
 
 def _cleared_unseen(view: View, steps: list[Step]) -> bool:

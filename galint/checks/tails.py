@@ -81,7 +81,7 @@ def _left_over(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | 
     micro = view.micro(min(pending))
     if micro is None or len({m.serial for m in view.run.micros.values() if m.loop == micro.loop}) != 1:
         return None
-    if _is_left(view, micro.loop) and not view.run.facts.get("break_bounds"):
+    if _is_left(view, micro.loop) and not view.run.facts.get("fixed_bound"):
         return None  # its end may be that `break`, at a number of updates, over endless data
     return Tail("dropped", ledger, cadence, view.steps(ledger)[-1], len(pending), cadence.guard.span)
 

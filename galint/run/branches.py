@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from galint import program as p
 from galint.ledger import Guard
 from galint.run.assign import Assign
@@ -58,6 +60,8 @@ class Branches(Assign):
         if moduli and leaves and isinstance(stmt.body[-1], p.Break):
             bounds = self.result.facts.setdefault("break_bounds", set())
             bounds |= {v for label, v in moduli if label.startswith("≥") and 1 < v <= 64 and "len(" not in label}
+            if any(re.fullmatch(r"≥(\d+|[A-Z_\d]+)", label) for label, _ in moduli):
+                self.result.facts["fixed_bound"] = True  # a cap written in the code, no setting
         if moduli and not gates(body_tags, else_tags, rest_tags if leaves else None):
             moduli = ()
         keys = value.keys if isinstance(value, Lit) else frozenset()
