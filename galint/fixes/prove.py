@@ -46,6 +46,8 @@ class Exam:
 
     clipped: frozenset[tuple[str, str, str]] = frozenset()
     """(entry, label of its run, optimizer) whose steps apply clipped gradients."""
+    unclipped: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """… and how many of its steps apply gradients that were not clipped."""
 
     @property
     def counts(self) -> Counter[str]:
@@ -71,8 +73,10 @@ def examine(source: Source, config: Config, root: Path | None) -> Exam | None:
             exam.faults |= faults
             for ledger in view.ledgers:
                 key = (entry.entry.name, ledger.name)
-                if any(m.kind == "clip" for s in ledger.steps for m in s.marks):
+                clipped = [any(m.kind == "clip" for m in s.marks) for s in ledger.steps if s.applied]
+                if any(clipped):
                     exam.clipped |= {(entry.entry.name, label, ledger.name)}
+                exam.unclipped[entry.entry.name, label, ledger.name] = clipped.count(False)
                 exam.steps[key] = exam.steps.get(key, 0) + sum(bool(s.applied) for s in ledger.steps)
     return exam
 
@@ -188,7 +192,7 @@ def proved(diagnostic: Diagnostic, label: tuple[str, str], before: Exam, after: 
         return False
     if any(count and not after.steps.get(key) for key, count in before.steps.items()):
         return False
-    if before.clipped - after.clipped:
+    if before.clipped - after.clipped or any(after.unclipped[k] > before.unclipped[k] for k in before.clipped):
         return False
     kind = _COUNTED.get(diagnostic.code)
     if kind is not None and any(k == kind for _, _, k in after.by_run.get(label, ())):
@@ -208,6 +212,8 @@ def _unmasked(code: str, fixed: str, before: Exam) -> bool:
         return fixed not in TAIL_RULES and bool(kinds & {"tail", "length"})
     if code == "GA205":
         return fixed in {"GA201", "GA203", "GA401"}
+    if code == "GA201":
+        return fixed == "GA101"  # what was cleared was not summed
     return code == "GA104" and fixed == "GA401"
 
 
