@@ -457,7 +457,9 @@ def test_a_call_that_gets_the_optimizer_and_a_loss_escapes() -> None:
     assert "advance" in str([e for e in m.result.events if e.kind == "escape"] or m.result.escapes)
 
 
-@pytest.mark.parametrize("call", ["xm.optimizer_step(optimizer)", "tools.take_step(optimizer)", "trainer.optimize(optimizer)"])
+@pytest.mark.parametrize(
+    "call", ["xm.optimizer_step(optimizer)", "tools.take_step(optimizer)", "trainer.optimize(optimizer)"]
+)
 def test_a_function_that_steps_an_optimizer_steps(call: str) -> None:
     assert kinds(ran(f"net(x).mean().backward()\n{call}\n")) == ["backward", "step"]
 
@@ -478,7 +480,9 @@ def test_a_gradient_changed_in_place_by_another_method_is_noted(call: str) -> No
 
 
 def test_harmless_calls_on_a_gradient_are_not_noted() -> None:
-    m = ran("net(x).mean().backward()\nnet.weight.grad.nan_to_num_()\nnet.weight.grad.clamp_(-1, 1)\noptimizer.step()\n")
+    m = ran(
+        "net(x).mean().backward()\nnet.weight.grad.nan_to_num_()\nnet.weight.grad.clamp_(-1, 1)\noptimizer.step()\n"
+    )
     assert not m.result.facts.get("manual_grad")
 
 
@@ -501,7 +505,9 @@ def test_an_attribute_that_is_none_here_is_set_elsewhere() -> None:
 
 
 def test_a_loss_that_is_a_number_here_is_of_unknown_size() -> None:
-    m = ran("loss = 0\nif flag_a:\n    loss = loss + net(x).mean()\nloss.backward()\n", Scenario(choices={"flag_a": False}))
+    m = ran(
+        "loss = 0\nif flag_a:\n    loss = loss + net(x).mean()\nloss.backward()\n", Scenario(choices={"flag_a": False})
+    )
     assert len(m.result.backwards) == 1
 
 
@@ -524,10 +530,203 @@ def test_slices() -> None:
     assert known("a = [1, 2, 3]\nout = a[1:], a[:n], a[0]\n") == ([2, 3], [1, 2, 3], 1)
     m, found = value("out = [net(x)[1:], net(x)[0]]\n")
     assert isinstance(found, Seq) and all(isinstance(v, Tensor) for v in found.elts)
-    m, found = value("for batch in loader:\n    out = batch[:4], batch['x'], batch[0:2]\n    net(batch).mean().backward()\n")
+    m, found = value(
+        "for batch in loader:\n    out = batch[:4], batch['x'], batch[0:2]\n    net(batch).mean().backward()\n"
+    )
     assert isinstance(found, Seq) and all(m.is_data(v) for v in found.elts)
 
 
 def test_a_prediction_kept_in_a_batch_is_found_again() -> None:
-    m = ran("for batch in loader:\n    batch['out'] = net(batch['x'])\n    (batch['out'].mean() / 2).backward()\n    optimizer.step()\n")
+    m = ran(
+        "for batch in loader:\n    batch['out'] = net(batch['x'])\n    (batch['out'].mean() / 2).backward()\n    optimizer.step()\n"
+    )
     assert shares(m) == [Fraction(1, 2)] * 7
+
+
+# --- builtins and containers -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "out"),
+    [
+        ("out = [i for i in range(flag_n, other)] and 1", 1),
+        ("def f(epochs=1):\n    n = 0\n    for e in range(epochs):\n        n += 1\n        for b in loader:\n            net(b).mean().backward()\n            optimizer.step()\n    return n\nout = f()", 2),
+        ("out = int(x.item()) is None, float(args.n) is None", (UNKNOWN, UNKNOWN)),
+        ("out = int('12') + float('0.5'), int() + 1, round(7 / 2, 1)", (Fraction(25, 2), 1, Fraction(7, 2))),
+        ("out = int('many')", UNKNOWN),
+        ("out = abs(-2), float(3), round(2.6), bool(), bool(4)", (2, 3, 3, False, True)),
+        ("out = max(1, n) is n, max(0, 1, n) is n", (True, True)),
+        ("out = max(2, n)", UNKNOWN),
+        ("out = all([n, 0]), any([n, 1]), any([n, 0])", (False, True, UNKNOWN)),
+        ("out = all(n)", UNKNOWN),
+        ("out = isinstance(net, nn.Module)", UNKNOWN),
+        ("out = isinstance(nn.DataParallel(net), nn.DataParallel), isinstance(nn.DataParallel(net), torch.nn.parallel.DistributedDataParallel)", (True, False)),
+        ("out = isinstance(net, nn.DataParallel)", UNKNOWN),
+        ("out = isinstance(x, torch.Tensor), isinstance(net(x), torch.Tensor), isinstance(net(x), dict)", (UNKNOWN, True, UNKNOWN)),
+        ("out = getattr(torch, 'optim').SGD is torch.optim.SGD", True),
+        ("out = getattr(args, 'accum', 4) + 0", 4),
+        ("out = getattr(args, 'name', None)", UNKNOWN),
+        ("out = getattr(3, name)", UNKNOWN),
+        ("setattr(args, 'n', 6)\nout = args.n", 6),
+        ("out = setattr(3, 'n', 6)", UNKNOWN),
+        ("out = hasattr(optimizer, 'step'), hasattr(nn.DataParallel(net), 'module'), hasattr(net, 'module')", (True, True, UNKNOWN)),
+        ("from torch.nn.parallel import DistributedDataParallel as DDP\nout = hasattr(DDP(net), 'no_sync'), hasattr(nn.DataParallel(net), 'no_sync')", (True, UNKNOWN)),
+        ("class A:\n    n = 1\n    def f(self): ...\nout = hasattr(A(), 'n'), hasattr(A(), 'f'), hasattr(A(), 'm')", (True, True, UNKNOWN)),
+        ("out = list(zip([1, 2], [3, 4])), list({'a': 1}), tuple(range(2)), list()", ([(1, 3), (2, 4)], ["a"], (0, 1), [])),
+        ("out = list(enumerate([5]))", UNKNOWN),
+        ("out = len(list(loader)) is None", UNKNOWN),
+        ("import torch.multiprocessing as mp\ndone = []\ndef work(rank, n):\n    done.append((rank, n))\nmp.spawn(work, args=(5,), nprocs=2)\nout = done", [(0, 5)]),
+        ("import torch.multiprocessing as mp\nout = mp.spawn(job, nprocs=2)", UNKNOWN),
+        ("from types import SimpleNamespace\nout = SimpleNamespace(n=2).n, SimpleNamespace(**{'m': 3}).m", (2, 3)),
+        ("import argparse\np = argparse.ArgumentParser()\np.add_argument()\np.add_argument('--b', action='store_true', default=1)\np.add_argument('--c', default=None)\np.add_argument('--d', default=7)\na = p.parse_args()\nout = a.d, a.b, a.c", (7, UNKNOWN, UNKNOWN)),
+        ("import argparse\np = argparse.ArgumentParser()\nadd = p.add_argument\nadd('--d', default=7)\nout = p.parse_args().d", 7),
+        ("a = [1]\na.extend(more)\na.append()\nout = a", [1]),
+        ("a = [1, 2, 3]\nout = a.pop(9), a", (UNKNOWN, [1, 2, 3])),
+        ("out = [].pop()", UNKNOWN),
+        ("d = {'a': 1}\nd.update(more, b=2)\nd.update({'c': 3})\nout = d", {"a": 1, "b": 2, "c": 3}),
+        ("out = {'a': 1}.get('b'), {'a': 1}.get('b', 'x'), {'a': 1}.get('b', 2) + 0", (UNKNOWN, "x", 2)),
+        ("out = cfg.get('n', 6) + 0, cfg.get('n', 6) + 1", (6, 7)),
+        ("cfg['k'] = 'v'\nout = cfg.get('k'), cfg.get('z') is cfg.get('z')", ("v", True)),
+        ("out = cfg.get(name)", UNKNOWN),
+        ("d = {}\nout = d.setdefault('a', 1), d.setdefault('a', 2)", (1, 1)),
+        ("a = ['b', 1]\na.sort()\nb = [2, 1]\nb.sort(key=len)\nc = [n, 1]\nc.sort()\nout = a, b, c", (["b", 1], [2, 1], [UNKNOWN, 1])),
+        ("out = sorted(loader)", UNKNOWN),
+        ("import copy\nout = copy.copy({'a': 1}), copy.copy(5)", ({"a": 1}, 5)),
+        ("it = iter([1, 2])\nout = it.__next__(), it.next()", (1, 2)),
+        ("it = iter([1])\nn = 0\ntry:\n    it.next()\n    it.next()\nexcept StopIteration:\n    n = 9\nout = n", 9),
+        ("out = divmod(7)", UNKNOWN),
+        ("from itertools import islice\nout = [a for a in islice([1, 2, 3], 0, 2)], [a for a in islice([1, 2, 3], 1, None)]", ([1, 2], [2, 3])),
+        ("out = len(range(3)), len({1: 2}), len('abc'), len(enumerate([1, 2]))", (3, 1, 3, 2)),
+        ("class A:\n    def __iter__(self):\n        return iter([4, 5])\nit = iter(A())\nout = next(it), next(it)", (4, 5)),
+        ("out = next(iter(lambda: 3, 4)) is None", UNKNOWN),
+        ("from contextlib import nullcontext, suppress\nwith nullcontext(3) as a, suppress(KeyError):\n    out = a", 3),
+        ("from easydict import EasyDict\nout = EasyDict({'a': 1})['a']", 1),
+        ("out = vars(args) is args", True),
+        ("from tqdm import tqdm\nbar = tqdm(range(2))\nn = 0\nfor i in bar:\n    n += 1\n    bar.set_postfix(loss=n)\n    bar.update()\nout = n", 2),
+        ("from collections import defaultdict\nd = defaultdict(list)\nd['a'] = 1\nout = d", {"a": 1}),
+    ],
+)  # fmt: skip
+def test_builtins_and_containers(text: str, out: object) -> None:
+    found = known(SETUP + text + "\n")
+    if isinstance(out, tuple | list) and UNKNOWN in out:
+        assert [a if b is not UNKNOWN else type(a) for a, b in zip(found, out, strict=True)] == [
+            b if b is not UNKNOWN else type(UNKNOWN) for b in out
+        ]
+    elif out is UNKNOWN:
+        assert type(found) is type(UNKNOWN), found
+    else:
+        assert found == out and type(found) is type(out)
+
+
+# --- losses ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("torch.zeros_like(loss).add(loss).backward()", [1]),
+        ("(torch.full_like(loss, 3) * loss).backward()", [3]),
+        ("(torch.ones(()) * loss / 2).backward()", [Fraction(1, 2)]),
+        ("(torch.full((), 0.5) * loss).backward()", [Fraction(1, 2)]),
+        ("(torch.tensor([4.0]) * loss).backward()", [4]),
+        ("(torch.as_tensor(0.25) * loss).backward()", [Fraction(1, 4)]),
+        ("(loss * torch.tensor(0.5) / 2).backward()", [Fraction(1, 4)]),
+        ("(loss / torch.tensor(4.0)).backward()", [1]),
+        ("torch.negative(loss / 2).backward()", [Fraction(-1, 2)]),
+        ("loss.mul(other=3).backward()", [3]),
+        ("found.data_loss.mul(3).backward()", [1]),
+        ("torch.cat([loss / 2, loss / 2]).sum().backward()", [Fraction(1, 2)]),
+        ("torch.sum(torch.stack([loss / 3])).backward()", [Fraction(1, 3)]),
+        ("sum([loss / 2]).backward()", [Fraction(1, 2)]),
+        ("loss.clone().squeeze().to('cpu').float().backward()", [1]),
+        ("(loss.detach() / loss.detach() * 0 + loss).backward()", [1]),
+        ("torch.autograd.backward(found / 2, torch.tensor(3.0))", [Fraction(3, 2)]),
+        ("loss.backward(torch.zeros(()))", [1]),
+        ("loss.backward(retain_graph=True)", [1]),
+    ],
+)
+def test_a_constant_tensor_scales_by_its_number(text: str, found: list[Fraction]) -> None:
+    m = ran(f"loss = nn.functional.mse_loss(net(x), x)\n{text}\n")
+    assert [b.facts.terms[0].value for b in m.result.backwards if b.facts.terms] == found
+
+
+def applied(text: str) -> list[Fraction]:
+    """The coefficients that the last step applies."""
+    m = ran(f"optimizer.zero_grad()\nloss = nn.functional.mse_loss(net(x), x)\n{text}\noptimizer.step()\n")
+    [ledger] = [k for k in m.result.ledgers.values() if k.steps]
+    return [e.coefficient.value for e in ledger.steps[-1].applied]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("for p in net.parameters():\n    p.grad.div_(4)", [Fraction(1, 4)]),
+        ("for p in net.parameters():\n    p.grad /= 4", [Fraction(1, 4)]),
+        ("for p in net.parameters():\n    p.grad *= 3", [3]),
+        ("for p in net.parameters():\n    p.grad.data.mul_(2)", [2]),
+        ("for p in net.parameters():\n    p.grad = p.grad / 4", [Fraction(1, 4)]),
+        ("for p in net.parameters():\n    p.grad.copy_(p.grad / 4)", [Fraction(1, 4)]),
+        ("for p in net.parameters():\n    p.grad.data = p.grad.data / 2", [Fraction(1, 2)]),
+        ("for p in net.parameters():\n    torch.div(p.grad, 4, out=p.grad)", [Fraction(1, 4)]),
+        ("for name, p in net.named_parameters():\n    p.grad.div_(4)", [Fraction(1, 4)]),
+        ("grads = [p.grad for p in net.parameters()]\ntorch._foreach_div_(grads, 4)", [Fraction(1, 4)]),
+        ("grads = [p.grad for p in net.parameters()]\ntorch._foreach_mul_(grads, 3)", [3]),
+        ("for group in optimizer.param_groups:\n    for p in group['params']:\n        p.grad.div_(4)", [Fraction(1, 4)]),
+        ("for p in optimizer.param_groups[0]['params']:\n    p.grad.div_(2)", [Fraction(1, 2)]),
+        ("for p in net.parameters():\n    p.grad = None", []),
+        ("for p in net.parameters():\n    p.grad.zero_()", []),
+        ("for p in net.parameters():\n    if p.grad is not None:\n        p.grad.detach_()\n        p.grad.zero_()", []),
+        ("for p in net.parameters():\n    if p.requires_grad:\n        p.grad.data.zero_()", []),
+    ],
+)  # fmt: skip
+def test_a_gradient_changed_by_hand_is_applied_as_it_is(text: str, left: list[Fraction]) -> None:
+    torch = pytest.importorskip("torch")
+    assert applied(f"loss.backward()\n{text}") == left
+    names: dict[str, Any] = {}
+    exec(f"import torch\nfrom torch import nn\ntorch.manual_seed(0)\nnet = nn.Linear(4, 4)\nx = torch.randn(8, 4)\n"
+         f"optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\nnn.functional.mse_loss(net(x), x).backward()\n"
+         f"before = net.weight.grad.clone()\n{text}\nafter = net.weight.grad", names)  # fmt: skip
+    after = names["after"] if names["after"] is not None else torch.zeros(4, 4)
+    torch.testing.assert_close(after, names["before"] * float(sum(left)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "loss.backward()\nfor p in net.parameters():\n    kept = p.grad.clone()",
+        "loss.backward()\nkept = [p.grad.detach() for p in net.parameters()]",
+        "loss.backward()\nfor p in net.parameters():\n    p.grad = kept[p]",
+        "loss.backward()\nfor p in net.parameters():\n    p.grad.copy_(total)",
+    ],
+)
+def test_a_gradient_kept_or_replaced_by_hand_is_noted(text: str) -> None:
+    m = ran(f"loss = net(x).mean()\n{text}\n")
+    assert m.base.copied or any(k.copied for k in m.result.ledgers.values())
+
+
+def test_a_loss_changed_in_place_after_its_backward_is_too_late() -> None:
+    m = ran("loss = net(x).mean()\nloss.backward()\nloss.div_(4)\n")
+    assert shares(m) == [1] and [e.kind for e in m.result.events if e.kind == "late_scale"] == ["late_scale"]
+
+
+@pytest.mark.parametrize(
+    ("call", "summed"),
+    [
+        ("nn.functional.cross_entropy(a, b, reduction='sum')", True),
+        ("nn.functional.cross_entropy(a, b)", False),
+        ("nn.CrossEntropyLoss(reduction='none').cuda()(net(x), y).mean()", False),
+        ("nn.CrossEntropyLoss(size_average=False)(net(x), y)", True),
+        ("nn.CrossEntropyLoss(reduce=False)(net(x), y).mean()", False),
+        ("FocalLoss(gamma=2)(net(x), y)", False),
+        ("FocalLoss(reduction='sum')(net(x), y)", True),
+        ("nn.functional.mse_loss(net(x), x) * x.size(0)", True),
+    ],
+)
+def test_a_reduction_is_read_where_it_is_said(call: str, summed: bool) -> None:
+    m = ran(f"from losses import FocalLoss\n({call}).backward()\n")
+    assert [b.facts.summed for b in m.result.backwards] == [summed]
+
+
+def test_a_criterion_of_another_file_may_divide_by_its_settings() -> None:
+    m = ran("from losses import FocalLoss\ncriterion = FocalLoss(scale=args.scale)\ncriterion(net(x), y).backward()\n")
+    assert "args.scale" in m.result.backwards[0].facts.hidden
