@@ -730,3 +730,26 @@ def test_a_reduction_is_read_where_it_is_said(call: str, summed: bool) -> None:
 def test_a_criterion_of_another_file_may_divide_by_its_settings() -> None:
     m = ran("from losses import FocalLoss\ncriterion = FocalLoss(scale=args.scale)\ncriterion(net(x), y).backward()\n")
     assert "args.scale" in m.result.backwards[0].facts.hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("(torch.tensor(args.w) * loss).backward()", ["1·args.w"]),
+        ("loss.backward(torch.full_like(loss, args.w))", ["1·args.w"]),
+        ("(torch.tensor(loss) + loss).backward()", ["1"]),
+        ("torch.sum(input=loss).backward()", ["1"]),
+        ("torch.mean(input=loss / 2).backward()", ["1/2"]),
+        ("torch.chunk(loss / 2, 1)[0].backward()", ["1/2"]),
+        ("net.backward(found / args.n)", ["1/args.n"]),
+        ("(found * args.w / 2).backward()", ["1/2·args.w"]),
+        ("engine.backward({'loss': found})", ["1"]),
+    ],
+)
+def test_a_setting_in_a_loss_stays_a_symbol(text: str, shown: list[str]) -> None:
+    m = ran(f"import deepspeed\nloss = nn.functional.mse_loss(net(x), x)\n{text}\n", Scenario(window=1))
+    assert [str(t) for b in m.result.backwards for t in b.facts.terms] == shown
+
+
+def test_parts_of_an_array_are_as_many_as_it_is_split_into() -> None:
+    assert known("import numpy as np\nout = len(np.array_split(data, 5)), len(data.chunk(n)) is None\n")[0] == 5
