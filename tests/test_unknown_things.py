@@ -186,6 +186,7 @@ GUARDED = (
         ("(i + 1) % cfg.get('accum', 1) == 0", [2, 5]),
         ("(i + 1) % max(1, n) == 0", [2, 5]),
         ("(i + 1) % int(n) == 0", [2, 5]),
+        ("(i + 1) % (n or 1) == 0", [2, 5]),
         ("(i + 1) in (n, 2 * n)", None),
     ],
 )
@@ -753,3 +754,136 @@ def test_a_setting_in_a_loss_stays_a_symbol(text: str, shown: list[str]) -> None
 
 def test_parts_of_an_array_are_as_many_as_it_is_split_into() -> None:
     assert known("import numpy as np\nout = len(np.array_split(data, 5)), len(data.chunk(n)) is None\n")[0] == 5
+
+
+# --- Lightning by hand -------------------------------------------------------------------------
+
+LIGHTNING = """\
+import lightning as L
+class T(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.automatic_optimization = False
+        self.net = nn.Linear(4, 1)
+        self.head = nn.Linear(4, 1)
+    def training_step(self, batch, i):
+        {body}
+    def configure_optimizers(self):
+        return {made}
+t = T()
+for i, batch in enumerate(loader):
+    t.training_step(batch, i)
+"""
+ONE_SGD = "torch.optim.SGD(self.net.parameters(), lr=0.1)"
+TWO_SGD = f"{ONE_SGD}, torch.optim.SGD(self.head.parameters(), lr=0.1)"
+
+
+def lightning(body: str, made: str = ONE_SGD) -> Calls:
+    return ran(LIGHTNING.format(body=body.replace("\n", "\n        "), made=made))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        ONE_SGD,
+        f"[{ONE_SGD}]",
+        f"[{ONE_SGD}], []",
+        f"{{'optimizer': {ONE_SGD}, 'lr_scheduler': None}}",
+        f"[{{'optimizer': {ONE_SGD}}}]",
+    ],
+)
+def test_lightning_gives_the_optimizer_that_was_configured(made: str) -> None:
+    m = lightning(
+        "opt = self.optimizers()\nself.manual_backward(self.net(batch).mean() / 2)\nopt.step()\nopt.zero_grad()", made
+    )
+    assert kinds(m) == ["backward", "step", "zero_grad"] * 7
+    assert shares(m) == [Fraction(1, 2)] * 7
+
+
+def test_lightning_gives_a_list_of_several_optimizers() -> None:
+    m = lightning(
+        "one, two = self.optimizers()\nself.toggle_optimizer(one)\nself.manual_backward(self.net(batch).mean())\n"
+        "self.clip_gradients(one, gradient_clip_val=1.0)\none.step()\none.zero_grad()\nself.untoggle_optimizer(one)\n"
+        "self.manual_backward(loss={'loss': self.head(batch).mean()})\ntwo.step()\ntwo.zero_grad()\nself.lr_schedulers().step()",
+        TWO_SGD,
+    )
+    assert kinds(m) == ["backward", "step", "zero_grad", "backward", "step", "zero_grad"] * 7
+    assert all(len(step.applied) == 1 for ledger in m.result.ledgers.values() for step in ledger.steps)
+
+
+def test_lightning_without_configured_optimizers_has_one_of_its_own() -> None:
+    m = lightning("opt = self.optimizers()\nself.manual_backward(self.net(batch).mean())\nopt.step()", "build(self)")
+    assert kinds(m) == ["backward", "step"] * 7
+
+
+# --- branches ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "taken"),
+    [
+        ("if flag:\n    net(x).mean().backward()\nelse:\n    print()", ["backward"]),
+        ("if flag:\n    print()\nelse:\n    net(x).mean().backward()", ["backward"]),
+        ("if flag:\n    print()\nelse:\n    optimizer.step()", ["step"]),
+        ("if flag:\n    optimizer.step()\nelse:\n    print()", ["step"]),
+        ("if flag:\n    raise ValueError\noptimizer.step()", ["step"]),
+        ("if flag:\n    optimizer.zero_grad()\nelse:\n    print()", ["zero_grad"]),
+        ("if flag:\n    print()\nelse:\n    optimizer.zero_grad()", ["zero_grad"]),
+        ("if flag:\n    optimizer.step()\nelse:\n    raise ValueError", ["step"]),
+        ("if flag:\n    print(1)\nelse:\n    raise ValueError\noptimizer.step()", ["step"]),
+        ("match kind:\n    case 'a':\n        optimizer.step()\n    case 'b':\n        raise ValueError", ["step"]),
+        ("match kind:\n    case Kind(n=n):\n        optimizer.step()\n    case _:\n        print()", ["step"]),
+        ("match kind:\n    case {'a': a}:\n        optimizer.zero_grad()\n    case [a, *b]:\n        optimizer.step()", ["zero_grad"]),
+        ("if not isinstance(n, int):\n    raise TypeError\noptimizer.step()", ["step"]),
+        ("if rank in [-1, 0]:\n    print()\noptimizer.step()", ["step"]),
+        ("if net is None:\n    raise ValueError\noptimizer.step()", ["step"]),
+        ("if optimizer == None:\n    print()\nelse:\n    optimizer.step()", ["step"]),
+        ("if torch.optim.SGD is torch.optim.SGD:\n    optimizer.step()", ["step"]),
+        ("if net.weight.grad is not None:\n    optimizer.step()", ["step"]),
+        ("try:\n    optimizer.step()\nexcept RuntimeError:\n    optimizer.zero_grad()\nfinally:\n    print()", ["step"]),
+        ("try:\n    raise RuntimeError('x')\nexcept (ValueError, RuntimeError) as error:\n    optimizer.zero_grad()", ["zero_grad"]),
+        ("for p in net.parameters():\n    if p.requires_grad:\n        p.grad = None", ["zero_grad"]),
+        ("with open('f') as f:\n    optimizer.step()", ["step"]),
+        ("while True:\n    optimizer.step()\n    break", ["step"]),
+        ("def inner():\n    return optimizer\ninner().step()", ["step"]),
+        ("[o.step() for o in [optimizer]]", ["step"]),
+        ("(lambda: optimizer.step())()", ["step"]),
+        ("getattr(optimizer, 'step')()", ["step"]),
+        ("step = optimizer.step\nstep()", ["step"]),
+        ("from functools import partial\npartial(optimizer.zero_grad, set_to_none=True)()", ["zero_grad"]),
+        ("torch.optim.Optimizer.step(optimizer)", ["step"]),
+    ],
+)  # fmt: skip
+def test_a_condition_that_is_not_known_takes_the_side_that_trains(body: str, taken: list[str]) -> None:
+    assert kinds(ran(body + "\n")) == taken
+
+
+@pytest.mark.parametrize(
+    ("choice", "taken"), [({}, ["step"]), ({"flag": True}, ["step"]), ({"flag": False}, ["zero_grad"])]
+)
+def test_a_scenario_decides_a_condition(choice: dict[str, bool], taken: list[str]) -> None:
+    text = "if flag:\n    optimizer.step()\nelse:\n    optimizer.zero_grad()\n"
+    assert kinds(ran(text, Scenario(choices=choice))) == taken
+    turned = "if not flag:\n    optimizer.zero_grad()\nelse:\n    optimizer.step()\n"
+    assert kinds(ran(turned, Scenario(choices=choice))) == taken
+
+
+@pytest.mark.parametrize(
+    ("text", "out"),
+    [
+        ("out = n == n, n is None, n is not None, not n", (UNKNOWN,) * 4),
+        ("out = net is None, net is not None, [] is None, optimizer != None", (False, True, False, True)),
+        ("out = torch.float16 is torch.float16, torch.float16 is not torch.float16, torch.float16 == torch.float32", (True, False, UNKNOWN)),
+        ("out = 1 in n, n in [1, 2], n not in 'abc'", (UNKNOWN,) * 3),
+        ("out = 'a' < 1", UNKNOWN),
+        ("out = (n or 4), (n and 4), (0 or n), (1 and n), (n or True), (n and 0)", (*(UNKNOWN,) * 4, True, False)),
+        ("out = bool(net), bool(optimizer), bool(lambda: 0)", (True, True, True)),
+        ("out = not net, not [], not {}", (False, True, UNKNOWN)),
+        ("a = n\nout = a is n, a is not n", (True, False)),
+    ],
+)  # fmt: skip
+def test_comparisons_with_unknown_things(text: str, out: object) -> None:
+    found = known(SETUP + text + "\n")
+    pairs = zip(found, out, strict=True) if isinstance(out, tuple) else [(found, out)]
+    for seen, wanted in pairs:
+        assert type(seen) is type(wanted) and (wanted is UNKNOWN or seen == wanted)
