@@ -47,7 +47,8 @@ def _criterion(m: Calls, s: Site) -> Value | None:
     """A criterion object applied to outputs."""
     holder = s.receiver
     tensors = [t for v in s.all_args() for t in m.tensors_in(v)]
-    hidden = m._settings([v for v in s.kwargs.values() if isinstance(v, Lit | Opaque)])
+    # What follows outputs and targets may be N.
+    hidden = m._settings([v for v in (*s.args[2:], *s.kwargs.values()) if isinstance(v, Lit | Opaque)])
     if tensors:
         out = m.mix(tensors, "loss", hidden)
     else:
