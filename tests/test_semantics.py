@@ -81,6 +81,14 @@ def test_deepspeed_engine_clears_nothing_on_request() -> None:
     assert len(ledger.steps[0].applied) == 4
 
 
+def test_deepspeed_takes_its_arguments_by_name_or_place() -> None:
+    made = "import deepspeed\nengine, *rest = deepspeed.initialize(args, net, optimizer)\n"
+    text = "for i in range(4):\n    engine.backward(loss=engine.forward(x).mean())\n    engine.step()\noptimizer.zero_grad()\n"
+    m = ran(made + text)
+    assert kinds(m)[:6] == ["backward"] * 4 + ["step", "zero_grad"]
+    assert shares(m) == [Fraction(1, 4)] * 4
+
+
 def test_deepspeed_takes_the_loss_out_of_a_tuple() -> None:
     m = ran(
         ENGINE

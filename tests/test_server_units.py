@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +17,11 @@ pytest.importorskip("pygls")
 from lsprotocol import types
 
 from galint.config import Config
-from galint.diagnostic import Diagnostic
+from galint.diagnostic import Diagnostic, Edit, Related
 from galint.engine import lint
 from galint.errors import ConfigError
 from galint.rule import Severity
+from galint.server import confirm, convert
 from galint.server import settings as room
 from galint.server.actions import ignoring, safe_edits
 from galint.server.documents import Page, changed, from_column, path_of, to_column, to_range
@@ -266,3 +270,130 @@ def test_findings_keep_their_severity_in_the_protocol() -> None:
     for severity, number in ((Severity.ERROR, 1), (Severity.WARNING, 2), (Severity.NOTE, 3)):
         one = Diagnostic(d.code, d.name, severity, "m", d.filename, d.span)
         assert diagnostic(one, last, UTF16).severity == number
+
+
+# --- diagnostics and edits of the protocol -----------------------------------------------------------
+
+
+def test_a_message_says_all_that_is_known() -> None:
+    (found,) = study(page(BAD), Config(), None, parse).report.diagnostics
+    full = replace(
+        found,
+        message="it is bad",
+        applied="g4",
+        expected="g1 + g4",
+        configuration="with `amp` on",
+        assumptions=("a mean",),
+    )
+    assert convert.message(full, "measured 3").split("\n") == [
+        "it is bad", "applied: g4", "large batch: g1 + g4", "holds with `amp` on", "assumes a mean", "measured 3",
+    ]  # fmt: skip
+    bare = replace(full, applied=None, configuration=None, assumptions=())
+    assert convert.message(bare) == "it is bad"
+
+
+def test_a_related_place_may_be_in_another_file(tmp_path: Path) -> None:
+    other = tmp_path / "other.py"
+    other.write_text("é = 1\n")
+    last = study(page(BAD), Config(), None, parse)
+    (found,) = last.report.diagnostics
+    span = Span(1, 0, 1, 1)
+    there = replace(
+        found,
+        related=(
+            Related(span, "there", str(other)),
+            Related(Span(3, 2, 3, 9), "gone", str(tmp_path / "gone.py")),
+            Related(span, "here", "train.py"),
+        ),
+    )
+    places = convert.diagnostic(there, last, UTF8).related_information or []
+    assert [(q.message, q.location.uri) for q in places] == [
+        ("there", other.as_uri()), ("gone", (tmp_path / "gone.py").as_uri()), ("here", "file:///train.py"),
+    ]  # fmt: skip
+    assert [q.location.range.end.character for q in places] == [
+        2,
+        9,
+        1,
+    ]  # é is two bytes; columns of a lost file are its own
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_edits_name_the_version_that_they_are_of(versioned: bool) -> None:
+    book = Page("nb", "n.ipynb", None, (("c1", "import torch", 1), ("c2", "x = 1\ny = 2", 4)), is_notebook=True)
+    made = convert.workspace_edit([Edit(Span(2, 0, 2, 1), "z"), Edit(Span(3, 0, 3, 1), "w")], book, UTF16, versioned)
+    wanted = [
+        types.TextEdit(types.Range(types.Position(row, 0), types.Position(row, 1)), text)
+        for row, text in ((0, "z"), (1, "w"))
+    ]
+    if versioned:
+        [change] = made.document_changes or []
+        assert isinstance(change, types.TextDocumentEdit)
+        assert (change.text_document.uri, change.text_document.version, change.edits) == ("c2", 4, wanted)
+    else:
+        assert made.changes == {"c2": wanted}
+
+
+# --- confirming --------------------------------------------------------------------------------------
+
+
+def interpreter(folder: Path, body: str) -> str:
+    """A program that stands in for a Python with galint: it prints what `galint confirm` would."""
+    path = folder / "python"
+    path.write_text(f"#!{sys.executable}\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def measured(folder: Path, body: str, timeout: float = 20.0) -> list[dict[str, object]]:
+    return asyncio.run(confirm.measure(folder / "train.py", interpreter(folder, body), timeout))
+
+
+def test_verdicts_are_read_from_the_command(tmp_path: Path) -> None:
+    body = "import json, sys\nprint(json.dumps({'verdicts': [{'rule': 'GA101', 'args': sys.argv[1:]}, 'odd']}))"
+    [verdict] = measured(tmp_path, body)
+    assert verdict["args"] == [
+        "-m", "galint", "confirm", "--output-format", "json", "--timeout", "20.0", "--", str(tmp_path / "train.py"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("import sys\nsys.exit('first\\nno torch here')", "no torch here"),
+        ("import sys\nsys.exit(3)", "`galint confirm` exited with 3"),
+        ("print('[1]')", "`galint confirm` exited with 0"),
+        ("print('{}')", "`galint confirm` exited with 0"),
+        ("print('{\"verdicts\": 3}')", "`galint confirm` exited with 0"),
+    ],
+)
+def test_a_command_that_says_nothing_is_one_line(tmp_path: Path, body: str, said: str) -> None:
+    with pytest.raises(confirm.NotConfirmed, match=said):
+        measured(tmp_path, body)
+
+
+def test_loops_that_do_not_end_are_stopped(tmp_path: Path) -> None:
+    with pytest.raises(confirm.NotConfirmed, match="did not finish in -29.5 seconds"):
+        measured(tmp_path, "import time\ntime.sleep(60)", timeout=-29.5)  # 30 seconds are added
+
+
+def test_another_interpreter_has_to_be_there(tmp_path: Path) -> None:
+    assert confirm.can_run(interpreter(tmp_path, "")) and not confirm.can_run(str(tmp_path / "gone"))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ({"status": "confirmed", "measured": "4 g", "reference": "g"}, "confirmed by running: 4 g; g"),
+        ({"status": "refuted", "measured": "g"}, "not confirmed by running: g"),
+        ({"status": "consistent", "reason": "as replayed"}, "agrees with the run: as replayed"),
+        ({"status": "inconclusive", "reason": "x"}, None),
+    ],
+)
+def test_a_verdict_joins_its_finding(verdict: dict[str, str], said: str | None) -> None:
+    last = study(page(BAD), Config(), None, parse)
+    (found,) = last.report.diagnostics
+    exact = {**verdict, "rule": found.code, "finding": {"code": found.code, "line": found.span.row}}
+    elsewhere = {"status": "confirmed", "rule": "GA999", "finding": {"code": "GA999", "line": found.span.row}}
+    assert confirm.joined(last, [elsewhere, exact]) == ({0: said} if said else {})
+    assert confirm.joined(last, [{**verdict, "rule": found.code}]) == ({0: said} if said else {})
+    assert confirm.joined(last, [elsewhere]) == {}

@@ -16,6 +16,8 @@ _NAMES = {"ddp": "DDP", "fsdp": "FSDP", "fsdp2": "FSDP2", "apex-ddp": "apex DDP"
 
 def check(view: View) -> Iterator[Finding]:
     """More than one synchronised micro-batch in a window, with no attempt to switch it off."""
+    if any(e.kind == "sync_flag" and e.data.get("known") is False for e in view.run.events):
+        return  # the program switches, by something that the run does not know
     seen: set[Span] = set()
     for window in windows(view):
         if window.synced < 2 or window.inert is not None or window.bypassed:

@@ -8,8 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+import click
+
 from galint.driver import Outcome
 from galint.errors import ConfigError, GalintError
+
+READER_GONE = 141
+"""Exit code when nobody reads the output any more, as after SIGPIPE."""
 
 
 def write(text: str, file: Path | None) -> None:
@@ -20,8 +25,12 @@ def write(text: str, file: Path | None) -> None:
         data = text.encode(encoding, "backslashreplace")
         sys.stdout.flush()
         if hasattr(sys.stdout, "buffer"):
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
+            try:
+                sys.stdout.buffer.write(data)
+                sys.stdout.buffer.flush()
+            except BrokenPipeError:
+                # click would make it exit code 1, which says that something was found.
+                raise click.exceptions.Exit(READER_GONE) from None
         else:
             sys.stdout.write(data.decode(encoding))
         return

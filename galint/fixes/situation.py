@@ -232,6 +232,11 @@ class Situation:
         if found:
             return found[0]
         loop = self.loop
+        around = list(self.outline.above(self.step_statement)) if self.step_statement is not None else []
+        if loop in around:
+            # The loop runs over many windows: N is in what lets the step run, even where backward stands under it too.
+            tests = [n.test for n in around[: around.index(loop)] if isinstance(n, p.If)]
+            return next((m for test in tests for m in moduli(test)), self.accumulate_number())
         if isinstance(loop, p.For) and isinstance(loop.iter, p.Call):
             for node in self.outline.walk(loop.iter):
                 if isinstance(node, p.Call) and terminal(node.func) in {"range", "trange", "islice"} and node.args:

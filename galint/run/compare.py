@@ -96,6 +96,9 @@ class Compare(Attributes):
                 if unknown and stop is False:
                     return Lit(False, keys, moduli)
                 if unknown:
+                    number = isinstance(last, Lit) and last.is_number and not isinstance(last.value, bool)
+                    if number and len(unknown) == 1 and isinstance(unknown[0], Opaque) and not unknown[0].data:
+                        return unknown[0]  # `args.accum or 1`: the setting, where it is given
                     return Lit(True, keys, moduli)
                 if isinstance(last, Lit):
                     return Lit(last.value, keys, (moduli + last.moduli)[-4:], last.born, last.text)

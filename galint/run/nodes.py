@@ -55,6 +55,8 @@ def terminal(node: p.Expr | None) -> str:
         if isinstance(node.index, p.Const) and isinstance(node.index.value, str):
             return node.index.value
         return terminal(node.value)
+    if isinstance(node, p.BoolOp) and node.op == "or" and all(isinstance(v, p.Const) for v in node.values[1:]):
+        return terminal(node.values[0])  # `args.accum or 1`
     if isinstance(node, p.Call):
         inner = terminal(node.func)
         if inner in {"int", "max", "min", "round", "float", "abs"} and node.args:

@@ -57,10 +57,6 @@ def _append(m: Calls, s: Site) -> Value | None:
         if any(loop.cut or loop.role in {"idle", "other"} for loop in m.loops):
             s.receiver.open = True  # the loop was cut short, so the list is longer than it looks
         return NONE
-    if isinstance(s.receiver, Opaque) and not s.receiver.data and s.args:
-        held = Seq([s.args[0]])
-        m.result.facts.setdefault("lists", {})[s.receiver.path] = held
-        return NONE
     return NONE
 
 

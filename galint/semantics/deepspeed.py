@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 def _initialize(m: Calls, s: Site) -> Value | None:
     engine = Opaque("engine", "engine")
-    model = s.kwargs.get("model") or s.arg(1)
+    model = s.arg(1, "model")
     if isinstance(model, Module):
         engine.modules = model.modules
     optimizer = m.make_optimizer("engine.optimizer", engine.modules)
     optimizer.engine = engine
-    given = s.kwargs.get("optimizer")
+    given = s.arg(2, "optimizer")
     if isinstance(given, Optimizer):
         given.engine = engine
     engine.attrs["optimizer"] = optimizer
@@ -43,11 +43,11 @@ def _parts(m: Calls, engine: Opaque) -> tuple[Optimizer, int]:
 
 
 def _backward(m: Calls, s: Site) -> Value | None:
-    if not isinstance(s.receiver, Opaque) or not s.args:
+    loss = s.arg(0, "loss")
+    if not isinstance(s.receiver, Opaque) or loss is None:
         return None
     optimizer, n = _parts(m, s.receiver)
     m.ledger(optimizer)
-    loss = s.args[0]
     if not isinstance(loss, Tensor):
         found = m.tensors_in(loss)
         loss = found[0] if found else as_loss(m, loss)

@@ -23,15 +23,10 @@ def _loss(m: Calls, s: Site) -> Value | None:
     tensors = [t for v in s.all_args() for t in m.tensors_in(v)]
     path = path_terminal(s.name)
     data = s.all_args()
-    if not tensors and not any(m.is_data(v) for v in data):
-        micro = max((m.born_of(v) for v in data), default=0)
-        out = m.tensor(f"{path}(…)", micro)
+    if tensors:
+        out = m.mix(tensors, f"{path}(…)")
     else:
-        out = m.mix(tensors, f"{path}(…)", frozenset())
-        if not tensors:
-            out = m.tensor(f"{path}(…)", max((m.born_of(v) for v in data), default=0))
-        else:
-            out.terms = m.mix(tensors, path).terms
+        out = m.tensor(f"{path}(…)", max((m.born_of(v) for v in data), default=0))
     return _reduction(s.kwargs, out)
 
 
@@ -52,7 +47,8 @@ def _criterion(m: Calls, s: Site) -> Value | None:
     """A criterion object applied to outputs."""
     holder = s.receiver
     tensors = [t for v in s.all_args() for t in m.tensors_in(v)]
-    hidden = m._settings([v for v in s.kwargs.values() if isinstance(v, Lit | Opaque)])
+    # What follows outputs and targets may be N.
+    hidden = m._settings([v for v in (*s.args[2:], *s.kwargs.values()) if isinstance(v, Lit | Opaque)])
     if tensors:
         out = m.mix(tensors, "loss", hidden)
     else:
@@ -60,7 +56,7 @@ def _criterion(m: Calls, s: Site) -> Value | None:
         out = m.tensor("loss", born)
     made = holder.items.get("__kwargs__") if isinstance(holder, Opaque) else None
     if isinstance(holder, Opaque):
-        out.hidden |= frozenset(k for k, v in holder.attrs.items() if False) | _held_settings(holder)
+        out.hidden |= _held_settings(holder)
     return _reduction({**(made.items if isinstance(made, Mapping) else {}), **s.kwargs}, out)
 
 

@@ -153,32 +153,22 @@ def _size(m: Calls, s: Site) -> Value | None:
 
 
 def _mean(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Tensor):
-        out = s.receiver.copy()
-        out.summed, out.reduced = False, True
-        return out
-    if s.receiver is None and s.args and isinstance(s.args[0], Tensor):
-        out = s.args[0].copy()
-        out.summed, out.reduced = False, True
-        return out
-    if s.receiver is None and s.args and isinstance(s.args[0], Seq):
+    target = s.receiver if s.receiver is not None else s.arg(0, "input")
+    if not isinstance(target, Tensor):
         return None
-    return None
+    out = target.copy()
+    out.summed, out.reduced = False, True
+    return out
 
 
 def _sum(m: Calls, s: Site) -> Value | None:
-    target = s.receiver if s.receiver is not None else s.arg(0)
-    if isinstance(target, Tensor):
-        out = target.copy()
-        # A sum over already reduced losses adds a few terms; a sum over samples is a sum loss.
-        out.summed = target.summed or not target.reduced
-        return out
-    if isinstance(target, Seq):
-        total: Value = target.elts[0] if target.elts else NONE
-        for item in target.elts[1:]:
-            total = m.binary("+", total, item, s.node)
-        return total
-    return None
+    target = s.receiver if s.receiver is not None else s.arg(0, "input")
+    if not isinstance(target, Tensor):
+        return None
+    out = target.copy()
+    # A sum over already reduced losses adds a few terms; a sum over samples is a sum loss.
+    out.summed = target.summed or not target.reduced
+    return out
 
 
 def _stack(m: Calls, s: Site) -> Value | None:

@@ -43,6 +43,7 @@ async def measure(path: Path, interpreter: str, timeout: float) -> list[dict[str
     finally:
         if process.returncode is None:
             process.kill()
+            await process.wait()
     try:
         verdicts = json.loads(out)["verdicts"]
         assert isinstance(verdicts, list)
