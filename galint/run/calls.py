@@ -60,6 +60,19 @@ def _is_stub(func: p.FunctionDef | p.Lambda) -> bool:
 
 
 _INHERITED = lightning.METHODS
+_OWN_ATTRIBUTES = frozenset({Instance, Class, Super, ModuleValue})
+_KINDS: dict[type, str] = {
+    Tensor: "tensor",
+    Module: "module",
+    Seq: "seq",
+    Mapping: "mapping",
+    Lit: "lit",
+    Iterable: "iterable",
+    Iterator: "iterable",
+    Range: "iterable",
+    GeneratorCall: "iterable",
+    Context: "context",
+}
 
 
 class Calls(OpaqueCalls):
@@ -132,7 +145,7 @@ class Calls(OpaqueCalls):
             and self.class_member(receiver.cls, name) is None
         ):
             return Bound(receiver, name)  # LightningModule's own methods
-        if isinstance(receiver, Instance | Class | Super | ModuleValue):
+        if type(receiver) in _OWN_ATTRIBUTES:
             return self.get_attr(receiver, name, func)
         if isinstance(receiver, Module):
             found = self.get_attr(receiver, name, func) if name not in receiver.attrs else receiver.attrs[name]
@@ -166,6 +179,10 @@ class Calls(OpaqueCalls):
         star: bool = False,
     ) -> Value:
         """Call a value with evaluated arguments."""
+        if type(callee) is Bound and callee.func is None:
+            return self._named(
+                Site(callee.name, args, kwargs, node, frame, callee.receiver, star), kind_of(callee.receiver)
+            )
         if isinstance(callee, Function):
             return self.call_function(callee, args, kwargs, node)
         if isinstance(callee, Partial):
@@ -192,10 +209,6 @@ class Calls(OpaqueCalls):
                 if result is not None:
                     return result
             return self.unknown_call(site, callee.name)
-        if isinstance(callee, Bound):
-            return self._named(
-                Site(callee.name, args, kwargs, node, frame, callee.receiver, star), kind_of(callee.receiver)
-            )
         if isinstance(callee, Module):
             return self._named(Site("forward", args, kwargs, node, frame, callee, star), "module")
         if isinstance(callee, Instance):
@@ -355,24 +368,13 @@ class Calls(OpaqueCalls):
 
 def kind_of(value: Value | None) -> str:
     """The kind under which methods are looked up."""
-    if isinstance(value, Tensor):
-        return "tensor"
-    if isinstance(value, Module):
-        return "module"
+    known = _KINDS.get(type(value))
+    if known is not None:
+        return known
     if isinstance(value, Instance):
         return "module" if value.cls.module_like else "instance"
     if isinstance(value, Opaque):
         return value.kind or value.role or "opaque"
-    if isinstance(value, Seq):
-        return "seq"
-    if isinstance(value, Mapping):
-        return "mapping"
-    if isinstance(value, Lit):
-        return "lit"
-    if isinstance(value, Iterable | Iterator | Range | GeneratorCall):
-        return "iterable"
-    if isinstance(value, Context):
-        return "context"
     return "opaque"
 
 
