@@ -105,7 +105,7 @@ class Calls(OpaqueCalls):
                     self.bind(func.value, receiver, frame)
                 if func.name in GRADIENT_METHODS:
                     self.result.facts["on_none"] = True
-            if isinstance(receiver, Lit) and receiver.is_number and func.name == "backward":
+            if func.name == "backward" and isinstance(receiver, Lit) and receiver.is_number:
                 receiver = self.tensor(p.text(func.value), self.token())
                 receiver.unknown_scale = True  # a sum whose terms are all switched off here
             callee = self._method(receiver, func.name, func)
@@ -116,22 +116,23 @@ class Calls(OpaqueCalls):
         star = False
         for arg in node.args:
             value = self.eval(arg.value, frame)
-            if arg.star == "*":
+            if not arg.star:
+                if arg.keyword:
+                    kwargs[arg.keyword] = value
+                else:
+                    args.append(value)
+            elif arg.star == "*":
                 if isinstance(value, Seq):
                     args += value.elts
                 else:
                     args.append(value)
                     star = True
-            elif arg.star == "**":
+            else:
                 if isinstance(value, Mapping):
                     kwargs.update({str(k): v for k, v in value.items.items()})
                 else:
                     kwargs["**"] = value
                     star = True
-            elif arg.keyword:
-                kwargs[arg.keyword] = value
-            else:
-                args.append(value)
         return self.call_value(callee, args, kwargs, node, frame, star=star)
 
     def _method(self, receiver: Value, name: str, func: p.Attr) -> Value:

@@ -54,7 +54,9 @@ class OpaqueCalls(Classes):
         if isinstance(site.receiver, Tensor):
             tensors.append(site.receiver)
         last = path_terminal(name)
-        self._check_escape(site, last, values, tensors)
+        kinds = {type(v) for v in values}
+        if Optimizer in kinds:
+            self._check_escape(site, last, values, tensors)
         if last.endswith("_") and last not in _HARMLESS and _changes_gradient(site):
             self.result.facts["manual_grad"] = True
         receiver = site.receiver
@@ -64,7 +66,7 @@ class OpaqueCalls(Classes):
             result = self.run_forward(Site("forward", values, {}, site.node, site.frame, receiver, site.star))
             if result is not None:
                 return result
-        fed = [v for v in values if isinstance(v, Module)]
+        fed = [v for v in values if isinstance(v, Module)] if Module in kinds else []
         if (
             fed
             and not _MAKES.search(last)
@@ -122,15 +124,14 @@ class OpaqueCalls(Classes):
             born=max([self.token(), *map(self.born_of, values)]) if data else self.token(),
             modules=modules,
         )
-        lazy = next((v for v in values if isinstance(v, _LAZY)), None)
+        lazy = None if kinds.isdisjoint(_LAZY) else next(v for v in values if isinstance(v, _LAZY))
         if lazy is not None and not data and _WRAPS.search(last):
             return lazy
         loader = next((v for v in values if isinstance(v, Opaque) and v.kind == "loader"), None)
         if loader is not None:
             opaque.kind, opaque.length = "loader", length_of(self, loader)
             opaque.modules = frozenset()
-        wrapped = [v for v in values if isinstance(v, Module)]
-        if len(wrapped) == 1 and len(values) <= 3 and not data and last not in {"len", "isinstance", "type", "print"}:
+        if len(fed) == 1 and len(values) <= 3 and not data and last not in {"len", "isinstance", "type", "print"}:
             if last.lower() in {"ema", "modelema", "ema_model"} or "ema" in last.lower() or "copy" in last.lower():
                 opaque.modules = frozenset()
         return opaque
