@@ -12,6 +12,7 @@ from galint.run.tensors import Tensors
 from galint.run.values import LONGEST, Class, External, Lit, Opaque, Seq, Tensor, Value
 
 _DEEPEST = 24
+_COMPUTED = (Lit, Opaque)
 
 
 class Arithmetic(Tensors):
@@ -25,7 +26,10 @@ class Arithmetic(Tensors):
         """An arithmetic operation on two values."""
         if op == "|" and isinstance(right, External | Class) and (isinstance(left, External | Class) or _union(left)):
             return Seq([*(left.elts if isinstance(left, Seq) else [left]), right], "tuple", "|")
-        left, right = (Opaque(v.name) if isinstance(v, External) else v for v in (left, right))
+        if isinstance(left, External):
+            left = Opaque(left.name)
+        if isinstance(right, External):
+            right = Opaque(right.name)
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             return self.tensor_binary(op, left, right)
         left, right = self.resolve(left), self.resolve(right)
@@ -98,7 +102,7 @@ class Arithmetic(Tensors):
         if len(out.path) > 120:
             out.path = p.text(node) if isinstance(node, p.Expr) and len(p.text(node)) < 120 else f"#{self.tick()}"
         out.depth = 1 + getattr(left, "depth", 0) + getattr(right, "depth", 0)  # operands may be shared: `n * n`
-        if isinstance(left, Lit | Opaque) and isinstance(right, Lit | Opaque) and out.depth <= _DEEPEST:
+        if isinstance(left, _COMPUTED) and isinstance(right, _COMPUTED) and out.depth <= _DEEPEST:
             out.deferred = (op, left, right)
         elif out.depth > _DEEPEST:
             out.depth = 0

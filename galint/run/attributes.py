@@ -61,7 +61,7 @@ class Attributes(Gradients):
         while holder is not None:
             value = holder.vars.get(name)
             if value is not None:
-                return self.soft(value)
+                return self.soft(value) if type(value) is Lit and value.keys else value
             holder = holder.parent
         if name in BUILTINS:
             return External(f"builtins.{name}")
@@ -73,11 +73,13 @@ class Attributes(Gradients):
 
     def soft(self, value: Value) -> Value:
         """A setting's default, or the value that this run gives the setting instead."""
-        if isinstance(value, Lit) and value.text in value.keys and isinstance(value.value, int):
+        if type(value) is not Lit or value.text not in value.keys:
+            return value
+        if isinstance(value.value, int):
             if value.value <= 1 and not isinstance(value.value, bool) and value.text not in self.scenario.values:
                 value = self._meant(value)
             self.settings[value.text] = int(self.scenario.values.get(value.text, value.value))
-        if isinstance(value, Lit) and value.text and value.text in self.scenario.values and value.text in value.keys:
+        if value.text and value.text in self.scenario.values and value.text in value.keys:
             return Lit(self.scenario.values[value.text], value.keys, value.moduli, value.born, value.text)
         return value
 
@@ -102,6 +104,8 @@ class Attributes(Gradients):
 
     def get_attr(self, value: Value, name: str, node: p.Expr) -> Value:
         """The attribute of a value; unknown ones are opaque and remembered."""
+        if type(value) is Opaque:
+            return self._opaque_attr(value, name)
         if isinstance(value, External):
             return External(f"{value.name}.{name}")
         if isinstance(value, ModuleValue):

@@ -111,7 +111,7 @@ class Branches(Assign):
         if not key or key.startswith("#") or key.startswith("f-string"):
             key = p.text(stmt.test)
         data = self.is_data(value)
-        leaves, else_leaves = bails(stmt.body), bails(stmt.orelse)
+        leaves, else_leaves = self.static.branches(stmt)[2], bails(stmt.orelse)
         trains = {BACKWARD, STEP}
         gradient = (body | orelse) & GRADIENT
         role = value.role if isinstance(value, Opaque) else ""

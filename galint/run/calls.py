@@ -60,6 +60,19 @@ def _is_stub(func: p.FunctionDef | p.Lambda) -> bool:
 
 
 _INHERITED = lightning.METHODS
+_OWN_ATTRIBUTES = frozenset({Instance, Class, Super, ModuleValue})
+_KINDS: dict[type, str] = {
+    Tensor: "tensor",
+    Module: "module",
+    Seq: "seq",
+    Mapping: "mapping",
+    Lit: "lit",
+    Iterable: "iterable",
+    Iterator: "iterable",
+    Range: "iterable",
+    GeneratorCall: "iterable",
+    Context: "context",
+}
 
 
 class Calls(OpaqueCalls):
@@ -92,7 +105,7 @@ class Calls(OpaqueCalls):
                     self.bind(func.value, receiver, frame)
                 if func.name in GRADIENT_METHODS:
                     self.result.facts["on_none"] = True
-            if isinstance(receiver, Lit) and receiver.is_number and func.name == "backward":
+            if func.name == "backward" and isinstance(receiver, Lit) and receiver.is_number:
                 receiver = self.tensor(p.text(func.value), self.token())
                 receiver.unknown_scale = True  # a sum whose terms are all switched off here
             callee = self._method(receiver, func.name, func)
@@ -103,22 +116,23 @@ class Calls(OpaqueCalls):
         star = False
         for arg in node.args:
             value = self.eval(arg.value, frame)
-            if arg.star == "*":
+            if not arg.star:
+                if arg.keyword:
+                    kwargs[arg.keyword] = value
+                else:
+                    args.append(value)
+            elif arg.star == "*":
                 if isinstance(value, Seq):
                     args += value.elts
                 else:
                     args.append(value)
                     star = True
-            elif arg.star == "**":
+            else:
                 if isinstance(value, Mapping):
                     kwargs.update({str(k): v for k, v in value.items.items()})
                 else:
                     kwargs["**"] = value
                     star = True
-            elif arg.keyword:
-                kwargs[arg.keyword] = value
-            else:
-                args.append(value)
         return self.call_value(callee, args, kwargs, node, frame, star=star)
 
     def _method(self, receiver: Value, name: str, func: p.Attr) -> Value:
@@ -132,7 +146,7 @@ class Calls(OpaqueCalls):
             and self.class_member(receiver.cls, name) is None
         ):
             return Bound(receiver, name)  # LightningModule's own methods
-        if isinstance(receiver, Instance | Class | Super | ModuleValue):
+        if type(receiver) in _OWN_ATTRIBUTES:
             return self.get_attr(receiver, name, func)
         if isinstance(receiver, Module):
             found = self.get_attr(receiver, name, func) if name not in receiver.attrs else receiver.attrs[name]
@@ -166,6 +180,10 @@ class Calls(OpaqueCalls):
         star: bool = False,
     ) -> Value:
         """Call a value with evaluated arguments."""
+        if type(callee) is Bound and callee.func is None:
+            return self._named(
+                Site(callee.name, args, kwargs, node, frame, callee.receiver, star), kind_of(callee.receiver)
+            )
         if isinstance(callee, Function):
             return self.call_function(callee, args, kwargs, node)
         if isinstance(callee, Partial):
@@ -192,10 +210,6 @@ class Calls(OpaqueCalls):
                 if result is not None:
                     return result
             return self.unknown_call(site, callee.name)
-        if isinstance(callee, Bound):
-            return self._named(
-                Site(callee.name, args, kwargs, node, frame, callee.receiver, star), kind_of(callee.receiver)
-            )
         if isinstance(callee, Module):
             return self._named(Site("forward", args, kwargs, node, frame, callee, star), "module")
         if isinstance(callee, Instance):
@@ -355,24 +369,13 @@ class Calls(OpaqueCalls):
 
 def kind_of(value: Value | None) -> str:
     """The kind under which methods are looked up."""
-    if isinstance(value, Tensor):
-        return "tensor"
-    if isinstance(value, Module):
-        return "module"
+    known = _KINDS.get(type(value))
+    if known is not None:
+        return known
     if isinstance(value, Instance):
         return "module" if value.cls.module_like else "instance"
     if isinstance(value, Opaque):
         return value.kind or value.role or "opaque"
-    if isinstance(value, Seq):
-        return "seq"
-    if isinstance(value, Mapping):
-        return "mapping"
-    if isinstance(value, Lit):
-        return "lit"
-    if isinstance(value, Iterable | Iterator | Range | GeneratorCall):
-        return "iterable"
-    if isinstance(value, Context):
-        return "context"
     return "opaque"
 
 

@@ -30,6 +30,8 @@ from galint.run.values import (
     Value,
 )
 
+_ALWAYS_TRUE = (Module, Optimizer, Instance, Function, Class, Bound, Partial, GeneratorCall, Iterator)
+
 
 class Compare(Attributes):
     """Comparisons and truth."""
@@ -38,16 +40,15 @@ class Compare(Attributes):
 
     def truth(self, value: Value) -> bool | None:
         """Truth of a value; None when unknown."""
-        value = self.resolve(value)
+        if type(value) is not Lit:
+            value = self.resolve(value)
         if isinstance(value, Lit):
             return bool(value.value)
         if isinstance(value, Seq):
             return True if value.elts else None if value.open else False
         if isinstance(value, Mapping):
             return True if value.items else None
-        if isinstance(
-            value, Module | Optimizer | Instance | Function | Class | Bound | Partial | GeneratorCall | Iterator
-        ):
+        if isinstance(value, _ALWAYS_TRUE):
             return True
         if (
             isinstance(value, Opaque)

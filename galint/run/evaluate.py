@@ -38,22 +38,25 @@ class Evaluate(Arithmetic):
         handler = _EVAL.get(type(node))
         if handler is None:
             return Opaque(p.text(node))
-        result: Value = handler(self, node, frame)
-        return result
+        return handler(self, node, frame)  # type: ignore[no-any-return]
 
     # --- displays, lambdas and the rest --------------------------------------------------------
 
     def eval_const(self, node: p.Const, frame: Frame) -> Value:
         """A literal."""
-        value = node.value
+        known = self.static.literals.get(node)
+        if known is not None:
+            return known
+        value: Any = node.value
         if isinstance(value, float):
             try:
-                return Lit(Fraction(repr(value)))
+                value = Fraction(repr(value))
             except (ValueError, OverflowError):
                 return Opaque(repr(value))
         if isinstance(value, complex):
             return Opaque(repr(value))
-        return Lit(value)
+        made = self.static.literals[node] = Lit(value)
+        return made
 
     def eval_sequence(self, node: p.Sequence, frame: Frame) -> Value:
         """A tuple, list or set display."""

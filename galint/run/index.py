@@ -108,9 +108,11 @@ class Index:
 
     def everything(self) -> Iterator[p.Node]:
         """Every node of the program and of the files it imports."""
-        for body in self.bodies:
-            for stmt in body:
-                yield from self.walk(stmt)
+        return iter(self._nodes)
+
+    @cached_property
+    def _nodes(self) -> list[p.Node]:
+        return [node for body in self.bodies for stmt in body for node in self.walk(stmt)]
 
     def _walk(self, node: p.Node) -> Iterator[p.Node]:
         stack = [node]

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 _IDLE = 3
 _TRAINING = frozenset({"length", "window", "windows", "epochs"})
 _SEGMENT = 400
+_BUILT = 128
+"""Passes up to which a loop that fills a list is run out, so that the list has its length."""
+_GROWN = 8
+"""Passes of a longer one: its list says by its role how long it is."""
 
 
 def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Signal | None:
@@ -116,7 +120,7 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
         total = wanted
     cap = {
         "idle": _IDLE,
-        "build": 128,
+        "build": _BUILT,
         "comp": 64,
         "other": 8,
         "epochs": m.scenario.epochs,
@@ -124,6 +128,10 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
     }.get(role)
     if role == "window" and total > 4 * _SEGMENT:
         cap = _SEGMENT
+    if role == "build" and total > _BUILT:
+        cap = _GROWN
+        if m.loops:
+            m.loops[-1].cut = True  # the lists it fills are longer than the run can show
     for count, number in enumerate(steps):
         if cap is not None and count >= cap:
             m.result.facts["cut"] = True

@@ -35,14 +35,14 @@ class Loops(Branches):
 
     def _builds(self, stmt: p.For) -> bool:
         """True when a loop fills a list, whose length may matter later."""
-        cache: dict[int, bool] = self.result.facts.setdefault("builders", {})
-        if id(stmt) not in cache:
-            cache[id(stmt)] = any(
+        cache = self.static.builders
+        if stmt not in cache:
+            cache[stmt] = any(
                 isinstance(n, p.Call) and terminal(n.func) in {"append", "extend"}
                 for s in stmt.body
                 for n in self.static.walk(s)
             )
-        return cache[id(stmt)]
+        return cache[stmt]
 
     def _counts_steps(self, node: p.For) -> bool:
         """True when the loop's own variable decides when the optimizer steps."""
@@ -74,11 +74,10 @@ class Loops(Branches):
         return out
 
     def _role_of(self, stmt: p.For | p.While) -> str:
-        cache = self.result.facts.setdefault("loop_roles", {})
-        role = cache.get(id(stmt))
+        role = self.static.loop_roles.get(stmt)
         if role is None:
-            role = cache[id(stmt)] = self.loop_role(stmt)
-        return str(role)
+            role = self.static.loop_roles[stmt] = self.loop_role(stmt)
+        return role
 
     # --- running -------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from galint.source import Span
 NOWHERE = Span(1, 0, 1, 0)
 FOREIGN = 10_000_000
 """Rows from here on belong to files that the linted one imports."""
+_BORN = (Lit, Opaque, Tensor)
 
 
 class Machine:
@@ -155,7 +156,7 @@ class Machine:
 
     def born_of(self, value: Value, depth: int = 0) -> int:
         """The latest iteration a value comes from."""
-        if isinstance(value, Lit | Opaque | Tensor):
+        if isinstance(value, _BORN):
             return value.born
         if depth < 4 and isinstance(value, Seq):
             return max((self.born_of(v, depth + 1) for v in value.elts), default=0)

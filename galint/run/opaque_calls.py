@@ -35,6 +35,8 @@ _BENIGN = re.compile(
 
 _HARMLESS = frozenset({"__", "zero_", "clamp_", "clip_", "nan_to_num_", "detach_", "requires_grad_"})
 """What is done to a gradient in place without scaling it as a whole."""
+_LIVE = (Module, Optimizer)
+_LAZY = (Range, Iterable, Iterator, GeneratorCall)
 
 
 class OpaqueCalls(Classes):
@@ -52,22 +54,24 @@ class OpaqueCalls(Classes):
         if isinstance(site.receiver, Tensor):
             tensors.append(site.receiver)
         last = path_terminal(name)
-        self._check_escape(site, last, values, tensors)
+        kinds = {type(v) for v in values}
+        if Optimizer in kinds:
+            self._check_escape(site, last, values, tensors)
         if last.endswith("_") and last not in _HARMLESS and _changes_gradient(site):
             self.result.facts["manual_grad"] = True
-        hidden = self._settings(values)
         receiver = site.receiver
-        if isinstance(receiver, Module) and any(self.is_data(v) for v in values) and not _BENIGN.search(last):
+        data = any(self.is_data(v) for v in values)
+        if data and isinstance(receiver, Module) and not _BENIGN.search(last):
             # `model.training_step(batch)` and the like
             result = self.run_forward(Site("forward", values, {}, site.node, site.frame, receiver, site.star))
             if result is not None:
                 return result
-        fed = [v for v in values if isinstance(v, Module)]
+        fed = [v for v in values if isinstance(v, Module)] if Module in kinds else []
         if (
             fed
             and not _MAKES.search(last)
-            and not isinstance(receiver, Module | Optimizer)
-            and (tensors or any(self.is_data(v) for v in values))
+            and not isinstance(receiver, _LIVE)
+            and (tensors or data)
             and not _BENIGN.search(last)
         ):
             # a helper that runs the model it is given
@@ -75,6 +79,7 @@ class OpaqueCalls(Classes):
             if result is not None:
                 return result
         if tensors:
+            hidden = self._settings(values)
             live = [t for t in tensors if t.grad]
             if (
                 len(live) == 1
@@ -91,7 +96,6 @@ class OpaqueCalls(Classes):
                 mixed.modules |= receiver.modules
             return mixed
         modules = frozenset().union(*(self.modules_in(v) for v in values)) if values else frozenset()
-        data = any(self.is_data(v) for v in values)
         if isinstance(receiver, Opaque):
             data = data or receiver.data
             if not isinstance(receiver, Optimizer):
@@ -103,7 +107,7 @@ class OpaqueCalls(Classes):
             not data
             and self.loops
             and not values
-            and not isinstance(receiver, Module | Optimizer)
+            and not isinstance(receiver, _LIVE)
             and not last.startswith(("is_", "get_world", "get_rank"))
         ):
             loops_data = not isinstance(receiver, Opaque) or receiver.kind == "loader" or bool(_FETCH.search(last))
@@ -120,15 +124,14 @@ class OpaqueCalls(Classes):
             born=max([self.token(), *map(self.born_of, values)]) if data else self.token(),
             modules=modules,
         )
-        lazy = next((v for v in values if isinstance(v, Range | Iterable | Iterator | GeneratorCall)), None)
+        lazy = None if kinds.isdisjoint(_LAZY) else next(v for v in values if isinstance(v, _LAZY))
         if lazy is not None and not data and _WRAPS.search(last):
             return lazy
         loader = next((v for v in values if isinstance(v, Opaque) and v.kind == "loader"), None)
         if loader is not None:
             opaque.kind, opaque.length = "loader", length_of(self, loader)
             opaque.modules = frozenset()
-        wrapped = [v for v in values if isinstance(v, Module)]
-        if len(wrapped) == 1 and len(values) <= 3 and not data and last not in {"len", "isinstance", "type", "print"}:
+        if len(fed) == 1 and len(values) <= 3 and not data and last not in {"len", "isinstance", "type", "print"}:
             if last.lower() in {"ema", "modelema", "ema_model"} or "ema" in last.lower() or "copy" in last.lower():
                 opaque.modules = frozenset()
         return opaque
@@ -139,12 +142,7 @@ class OpaqueCalls(Classes):
         for value in values:
             if isinstance(value, Lit):
                 out |= value.keys
-            elif (
-                isinstance(value, Opaque)
-                and not value.data
-                and not isinstance(value, Module | Optimizer)
-                and not value.kind
-            ):
+            elif isinstance(value, Opaque) and not value.data and not isinstance(value, _LIVE) and not value.kind:
                 out.add(value.path)
         return frozenset(out)
 

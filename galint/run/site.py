@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from galint import program as p
 from galint.run.frame import Frame
@@ -22,7 +22,6 @@ class Site:
     receiver: Value | None = None
     star: bool = False
     """`*args` or `**kwargs` of unknown content were passed."""
-    extra: dict[str, object] = field(default_factory=dict)
 
     @property
     def span(self) -> Span:

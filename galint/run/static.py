@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from galint import program as p
 from galint.run.nodes import bails, terminal
 from galint.run.reach import BACKWARD, STEP, ZERO, Reach
+
+if TYPE_CHECKING:
+    from galint.run.values import Lit
 
 
 class Static(Reach):
@@ -23,6 +27,11 @@ class Static(Reach):
         self.counters: set[str] = set()
         """Names that stand left of `% N` in a step's guard."""
         self.guard_names: set[str] = set()
+        self.literals: dict[p.Const, Lit] = {}
+        """Values of literals, which no run changes."""
+        self.loop_roles: dict[p.Node, str] = {}
+        self.builders: dict[p.Node, bool] = {}
+        """Loops that fill a list."""
         self._find_window_names()
 
     def _find_window_names(self) -> None:

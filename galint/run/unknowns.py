@@ -27,23 +27,24 @@ class Unknowns(Machine):
 
     def resolve(self, value: Value) -> Value:
         """The number of an opaque setting, if this run has fixed it; otherwise the value itself."""
-        if not isinstance(value, Opaque):
+        if type(value) is not Opaque:
             return value
-        if type(value) is Opaque:
-            known = self.result.known.get(value.path)
-            if known is None:
-                known = self.scenario.values.get(value.path)
-                if known is not None:
-                    self.result.known[value.path] = known
+        numbers = self.result.known
+        known = numbers.get(value.path)
+        if known is None:
+            known = self.scenario.values.get(value.path)
             if known is not None:
-                return Lit(known, frozenset({value.path}), text=value.path, born=value.born)
-            if value.deferred is not None:
-                op, left, right = value.deferred
-                a, b = self.resolve(left), self.resolve(right)
-                if isinstance(a, Lit) and isinstance(b, Lit) and a.is_number and b.is_number:
-                    number = arithmetic(op, a.value, b.value)
-                    if number is not None:
-                        return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
+                numbers[value.path] = known
+        if known is not None:
+            return Lit(known, frozenset({value.path}), text=value.path, born=value.born)
+        if value.deferred is not None and value.tried != len(numbers):
+            op, left, right = value.deferred
+            a, b = self.resolve(left), self.resolve(right)
+            if isinstance(a, Lit) and isinstance(b, Lit) and a.is_number and b.is_number:
+                number = arithmetic(op, a.value, b.value)
+                if number is not None:
+                    return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
+            value.tried = len(numbers)
         return value
 
     def demand(self, value: Value, role: str, node: p.Expr | None = None) -> Lit | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from galint import program as p
 
@@ -16,13 +17,18 @@ _UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_
 def is_update_effect(func: p.Expr) -> bool:
     """True for a call that belongs to the optimizer step: a moving average of the weights, AdaLoRA's rank budget."""
     name = func.name if isinstance(func, p.Attr) else func.id if isinstance(func, p.Name) else ""
-    if not _NAMED.match(name):
+    if not _may(name):
         return False
     if name == "update_and_allocate":
         return True
     if isinstance(func, p.Attr) and name in _UPDATES:
         return bool(_AVERAGE.search(_last(func.value))) or name not in {"update", "step"}
     return bool(_AVERAGE.search(name)) and name.startswith(("update", "ema_step"))
+
+
+@lru_cache(maxsize=4096)
+def _may(name: str) -> bool:
+    return _NAMED.match(name) is not None
 
 
 def _last(node: p.Expr) -> str:

@@ -78,6 +78,7 @@ class Opaque(Value):
         "modules",
         "path",
         "role",
+        "tried",
     )
 
     def __init__(
@@ -99,6 +100,8 @@ class Opaque(Value):
         self.attrs: dict[str, Value] = {}
         self.items: dict[Any, Value] = {}
         self.deferred: tuple[str, Value, Value] | None = None
+        self.tried = -1
+        """How many settings had a number when `deferred` was last found to have none."""
         self.depth = 0
         """How many operations `deferred` is deep."""
         self.length: Value | None = None
