@@ -296,13 +296,13 @@ def test_a_file_that_vanishes_is_one_problem(tree: Path, monkeypatch: pytest.Mon
 
 
 def test_an_error_inside_one_check_is_one_line_and_the_rest_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    from galint import engine
+    from galint import diagnosing
 
     def broken(view: object) -> list[object]:
         raise ZeroDivisionError("made up")
 
-    checks = tuple(c._replace(run=broken) if c.code == "GA403" else c for c in engine.CHECKS)
-    monkeypatch.setattr(engine, "CHECKS", checks)
+    checks = tuple(c._replace(run=broken) if c.code == "GA403" else c for c in diagnosing.CHECKS)
+    monkeypatch.setattr(diagnosing, "CHECKS", checks)
     report = driver.lint_bytes((HEAD + LOOP).encode(), "a.py", Config(), None, None)
     assert "GA201" in {d.code for d in report.diagnostics}
     assert any("GA403" in line and "made up" in line and "\n" not in line for line in report.internal_errors)
