@@ -143,6 +143,9 @@ class Compare(Attributes):
     def compare(self, op: str, left: Value, right: Value, left_node: p.Expr, right_node: p.Expr, node: p.Expr) -> Value:
         """One comparison of two values."""
         left, right = self.resolve(left), self.resolve(right)
+        if op in {"<", "<=", ">", ">=", "==", "!="} and (version := _asks_version(left) - _asks_version(right)):
+            newer = op in {">", ">=", "!="} if version > 0 else op in {"<", "<=", "!="}
+            return TRUE if newer else FALSE  # PyTorch is newer than any version that code asks for
         if op in {"is", "is not", "==", "!="}:
             known = self._identity(op, left, right)
             if known is not None:
@@ -296,6 +299,11 @@ class Compare(Attributes):
             if -1 in values and 0 in values:  # the usual spelling of "not distributed, or the main process"
                 out.role = "rank"
         return out
+
+
+def _asks_version(value: Value) -> int:
+    name = value.name if isinstance(value, External) else value.path if isinstance(value, Opaque) else ""
+    return int("torch.__version__" in name)
 
 
 def spelled(value: Value) -> str:
