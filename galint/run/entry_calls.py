@@ -6,6 +6,7 @@ import contextlib
 import re
 
 from galint import program as p
+from galint.ledger import OptimizerLedger
 from galint.run.calls import Calls
 from galint.run.entries import Entries, Entry
 from galint.run.frame import Frame, LoopFrame, UserRaise
@@ -87,6 +88,7 @@ class EntryCalls(Entries):
             return
         if flat and machine.result.backwards and not machine.result.facts.get("manual_grad"):
             machine.result.facts["called_twice"] = True
+            machine.base = OptimizerLedger("")  # an optimizer that this call makes has not seen the first call
             result = machine.call_value(target, args, kwargs, site, frame)
             self._drain(machine, result, site)
 
