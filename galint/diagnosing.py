@@ -18,6 +18,7 @@ from galint.errors import SourceError
 from galint.registry import RULES
 from galint.run.explore import EntryRuns, negation
 from galint.run.facts import RunResult
+from galint.run.project import located
 from galint.source import Source, Span
 
 _RULES = {rule.code: rule for rule in RULES}
@@ -125,7 +126,7 @@ def elsewhere(analysis: Analysis, found: list[Diagnostic], source: Source) -> li
         return out
     by_file: dict[Path, list[Diagnostic]] = {}
     for diagnostic in found:
-        path, span = analysis.project.where(diagnostic.span)
+        path, span = located(diagnostic.span)
         if path is not None:
             by_file.setdefault(path, []).append(replace(diagnostic, filename=_shown(path, source), span=span))
     for path, diagnostics in by_file.items():
@@ -158,11 +159,11 @@ def _diagnostic(finding: Finding, configuration: str | None, source: Source, ana
             expected = View(run, analysis.static, analysis.program).expected(finding.step, finding.window)
     message = spelled(finding.message)
     related: dict[Span, Related] = {}
+    here, _ = located(finding.span)
     for span, note in finding.related:
         if span == finding.span:
             continue
-        path, own = analysis.project.where(span) if analysis.project is not None else (None, span)
-        here, _ = analysis.project.where(finding.span) if analysis.project is not None else (None, span)
+        path, own = located(span)
         related.setdefault(
             span,
             Related(own, spelled(note), None if path == here else _shown(path, source) if path else source.filename),

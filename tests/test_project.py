@@ -11,7 +11,7 @@ from galint.analysis import analyse
 from galint.checks.view import View
 from galint.cli.app import cli
 from galint.config import Config
-from galint.run.project import STRIDE, Project, imports, load
+from galint.run.project import STRIDE, Project, imports, load, located
 from galint.source import Span
 from galint.syntax import parse
 
@@ -286,8 +286,8 @@ def test_a_place_in_a_followed_file_names_that_file(tmp_path: Path) -> None:
     [unit] = project.order
     span = unit.program.body[0].span
     assert span.row == unit.index * STRIDE + 1 == span.end_row
-    assert project.where(span) == (tmp_path / "fine.py", Span(1, span.column, 1, span.end_column))
-    assert project.where(Span(3, 0, 4, 1)) == (None, Span(3, 0, 4, 1))
+    assert located(span) == (tmp_path / "fine.py", Span(1, span.column, 1, span.end_column))
+    assert located(Span(3, 0, 4, 1)) == (None, Span(3, 0, 4, 1))
 
 
 def test_imports_are_found_wherever_they_stand() -> None:

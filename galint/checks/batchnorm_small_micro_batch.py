@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
+from galint.checks.windows import program_nodes
 from galint.ledger import Step
 from galint.run.nodes import terminal
 from galint.run.values import Lit, Module
@@ -65,9 +66,10 @@ def _accumulated(view: View) -> Step | None:
 
 
 def _speaks_of_accumulation(view: View) -> bool:
-    nodes = (n for body in view.static.bodies for stmt in body for n in view.static.walk(stmt))
     texts = (
-        n.value if isinstance(n, p.Const) else terminal(n) for n in nodes if isinstance(n, p.Const | p.Name | p.Attr)
+        n.value if isinstance(n, p.Const) else terminal(n)
+        for n in program_nodes(view)
+        if isinstance(n, p.Const | p.Name | p.Attr)
     )
     return any(isinstance(text, str) and "accum" in text.lower() for text in texts)
 

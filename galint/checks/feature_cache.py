@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from galint import program as p
 from galint.checks.view import View
+from galint.checks.windows import program_nodes
 from galint.run.nodes import terminal
 
 
@@ -16,9 +17,7 @@ def caches_features(view: View) -> bool:
     """
     return any(
         isinstance(node, p.Call) and terminal(node.func) in {"cat", "concat", "concatenate"} and _joins(node)
-        for body in view.static.bodies
-        for stmt in body
-        for node in view.static.walk(stmt)
+        for node in program_nodes(view)
     )
 
 

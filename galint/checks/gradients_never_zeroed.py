@@ -8,6 +8,7 @@ from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
+from galint.checks.windows import program_nodes
 from galint.ledger import Step
 from galint.run.nodes import path_terminal, terminal
 
@@ -60,9 +61,7 @@ def _cleared_where_the_run_was_not(view: View, name: str) -> bool:
         and node.func.name == "zero_grad"
         and terminal(node.func.value) == wanted
         and node.span.row not in seen
-        for body in view.static.bodies
-        for stmt in body
-        for node in view.static.walk(stmt)
+        for node in program_nodes(view)
     )
 
 

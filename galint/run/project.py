@@ -160,10 +160,6 @@ class Project:
         self.order.append(unit)
         return unit
 
-    def where(self, span: Span) -> tuple[Path | None, Span]:
-        """The file of a shifted span (None for the linted file) and the span inside it."""
-        return located(span)
-
 
 def located(span: Span) -> tuple[Path | None, Span]:
     """The file of a shifted span (None for the linted file) and the span inside it."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from galint.ledger import ONE, Coefficient
 from galint.run.site import Site
-from galint.run.values import NONE, TRUE, Context, Lit, Opaque, Optimizer, Seq, Tensor, Value
-from galint.semantics.backward import as_loss
+from galint.run.values import NONE, TRUE, Context, Lit, Opaque, Optimizer, Seq, Value
+from galint.semantics.backward import loss_in
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -111,10 +111,7 @@ def _backward(m: Calls, s: Site) -> Value | None:
         value = steps_of(m, s.receiver)
     if value is not None and value.value:
         factor = Coefficient(Fraction(1) / Fraction(value.value))
-    loss = s.args[0]
-    if not isinstance(loss, Tensor):
-        found = m.tensors_in(loss)
-        loss = found[0] if found else as_loss(m, loss)
+    loss = loss_in(m, s.args[0])
     if value is not None:
         loss = loss.map(lambda c: c, value.keys | frozenset({"accelerate"}))
     m.backward(loss, s.span, factor, "accelerator")

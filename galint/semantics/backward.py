@@ -57,6 +57,12 @@ def _gradient_factor(m: Calls, given: Value) -> Coefficient:
     return ONE
 
 
+def loss_in(m: Calls, value: Value) -> Tensor:
+    """The loss that a framework's `backward` was given, or the first one inside what it was given."""
+    found = m.tensors_in(value)
+    return found[0] if found else as_loss(m, value)
+
+
 def as_loss(m: Calls, value: Value) -> Tensor:
     """A loss known only as an opaque value."""
     if isinstance(value, Tensor):

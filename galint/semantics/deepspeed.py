@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from galint.ledger import Coefficient
 from galint.run.site import Site
-from galint.run.values import NONE, Lit, Module, Opaque, Optimizer, Seq, Tensor, Value
-from galint.semantics.backward import as_loss
+from galint.run.values import NONE, Lit, Module, Opaque, Optimizer, Seq, Value
+from galint.semantics.backward import loss_in
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -48,10 +48,9 @@ def _backward(m: Calls, s: Site) -> Value | None:
         return None
     optimizer, n = _parts(m, s.receiver)
     m.ledger(optimizer)
-    if not isinstance(loss, Tensor):
-        found = m.tensors_in(loss)
-        loss = found[0] if found else as_loss(m, loss)
-    m.backward(loss.map(lambda c: c, frozenset({"deepspeed"})), s.span, Coefficient(Fraction(1, n)), "engine")
+    m.backward(
+        loss_in(m, loss).map(lambda c: c, frozenset({"deepspeed"})), s.span, Coefficient(Fraction(1, n)), "engine"
+    )
     return NONE
 
 

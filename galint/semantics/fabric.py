@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint.run.site import Site
-from galint.run.values import NONE, Context, Module, Opaque, Seq, Tensor, Value
-from galint.semantics.backward import as_loss
+from galint.run.values import NONE, Context, Module, Opaque, Seq, Value
+from galint.semantics.backward import loss_in
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -35,10 +35,7 @@ def _setup(m: Calls, s: Site) -> Value | None:
 def _backward(m: Calls, s: Site) -> Value | None:
     if not s.args:
         return None
-    loss = s.args[0]
-    if not isinstance(loss, Tensor):
-        found = m.tensors_in(loss)
-        loss = found[0] if found else as_loss(m, loss)
+    loss = loss_in(m, s.args[0])
     m.backward(loss, s.span, name="fabric")
     return NONE
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from galint.run.site import Site
 from galint.run.values import NONE, Function, Instance, Mapping, Module, Opaque, Optimizer, Seq, Value
-from galint.semantics.backward import as_loss
+from galint.semantics.backward import loss_in
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ def _manual_backward(m: Calls, s: Site) -> Value | None:
     loss = s.arg(0, "loss")
     if loss is None:
         return None
-    found = m.tensors_in(loss)
-    m.backward(found[0] if found else as_loss(m, loss), s.span, name="manual_backward")
+    m.backward(loss_in(m, loss), s.span, name="manual_backward")
     return NONE
 
 

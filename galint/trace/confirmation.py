@@ -13,7 +13,7 @@ from galint.diagnosing import diagnose
 from galint.diagnostic import Diagnostic
 from galint.discovery import Target, may_matter
 from galint.errors import ParseError, SourceError
-from galint.run.project import STRIDE
+from galint.run.project import STRIDE, located
 from galint.source import Source, Span, read_bytes
 from galint.syntax import parse
 from galint.trace.concluding import Outcome, Where, conclude
@@ -120,7 +120,7 @@ def _where(analysis: Analysis, source: Source) -> Where:
 
     def where(row: int) -> tuple[str, int]:
         if analysis.project is not None and row >= STRIDE:
-            path, span = analysis.project.where(Span(row, 0, row, 0))
+            path, span = located(Span(row, 0, row, 0))
             return (str(path), span.row) if path is not None else (source.filename, span.row)
         return source.filename, row
 
