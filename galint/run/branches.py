@@ -9,9 +9,10 @@ from galint.ledger import Guard
 from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
 from galint.run.match import matches
+from galint.run.kinds import LOSS_NAME
 from galint.run.nodes import bails, ends_in_raise, raises
 from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP
-from galint.run.values import Lit, Opaque, Seq, Tensor, Value
+from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
 
 class Branches(Assign):
@@ -40,7 +41,7 @@ class Branches(Assign):
         truth = self.truth(value)
         rest_gates = leaves and STEP in rest_tags and BACKWARD not in rest_tags
         if truth is None:
-            truth = self._decide(stmt, value, body_tags, else_tags, rest)
+            truth = self._decide(stmt, value, body_tags, else_tags, frame, rest)
         elif (
             leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not rest_gates
         ):
@@ -49,6 +50,12 @@ class Branches(Assign):
         elif isinstance(value, Lit) and value.keys and raises(stmt.body if truth else stmt.orelse):
             truth = not truth  # an argument check: the program's path is the other side
         elif isinstance(value, Lit) and value.keys and (body_tags ^ else_tags) & GRADIENT and not value.born:
+            truth = self._soft_choice(stmt, value, truth)
+        elif (
+            isinstance(value, Lit)
+            and value.keys
+            and ((not truth and self._starts_loss(stmt, frame)) or self._gives_window(stmt, frame))
+        ):
             truth = self._soft_choice(stmt, value, truth)
         if isinstance(value, Lit) and value.keys and self.scenario.choices:
             key = _setting(stmt.test, value)
@@ -104,7 +111,7 @@ class Branches(Assign):
         return self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=asked)
 
     def _decide(
-        self, stmt: p.If, value: Value, body: frozenset[str], orelse: frozenset[str], rest: p.Body = ()
+        self, stmt: p.If, value: Value, body: frozenset[str], orelse: frozenset[str], frame: Frame, rest: p.Body = ()
     ) -> bool:
         """A condition the run does not know: take the branch that trains."""
         key = value.path if isinstance(value, Opaque | Tensor) else p.text(stmt.test)
@@ -145,9 +152,34 @@ class Branches(Assign):
             default = not data and bool(body & GRADIENT)
         if data and not gradient and not leaves:
             default = bool(stmt.orelse) and default
+        default = default or self._starts_loss(stmt, frame)
         taken_key = key
         relevant = bool(gradient) or (leaves and data and bool(self.loops))
         return self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=p.text(stmt.test))
+
+    def _starts_loss(self, stmt: p.If, frame: Frame) -> bool:
+        """True where the body gives a loss that is still the number 0, or None, its first term: a program that goes on to
+        `backward` cannot have left the condition false everywhere."""
+        if stmt.orelse:
+            return False
+        for inner in (n for s in stmt.body for n in self.static.walk(s)):
+            target = inner.targets[0] if isinstance(inner, p.Assign) else getattr(inner, "target", None)
+            if isinstance(inner, p.Assign | p.AugAssign) and isinstance(target, p.Name) and LOSS_NAME.search(target.id):
+                old = self.resolve(frame.vars.get(target.id, TRUE))
+                if isinstance(old, Lit) and (old.value is None or (old.value == 0 and old.value is not False)):
+                    return any(isinstance(n, p.Call) for n in self.static.walk(inner))
+        return False
+
+    def _gives_window(self, stmt: p.If, frame: Frame) -> bool:
+        """True where a function that computes N returns 1 unless a setting says otherwise."""
+        last = stmt.body[-1]
+        return (
+            isinstance(last, p.Return)
+            and isinstance(last.value, p.Const)
+            and last.value.value == 1
+            and isinstance(frame.function, p.FunctionDef)
+            and frame.function.name in self.static.guard_names | self.static.window_names
+        )
 
     def run_match(self, stmt: p.Match, frame: Frame) -> Signal | None:
         """A match statement."""

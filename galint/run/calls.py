@@ -108,6 +108,7 @@ class Calls(OpaqueCalls):
             if func.name == "backward" and isinstance(receiver, Lit) and receiver.is_number:
                 receiver = self.tensor(p.text(func.value), self.token())
                 receiver.unknown_scale = True  # a sum whose terms are all switched off here
+                self.result.facts["on_none"] = True
             callee = self._method(receiver, func.name, func)
         else:
             callee = self.eval(func, frame)

@@ -113,14 +113,9 @@ class Gradients(Unknowns):
             targets.append((ledger, key, sure))
         for ledger, key, sure in targets:
             for token in micros:
-                coefficient = next(
-                    (
-                        t.coefficient.combine(factor)
-                        for t in reversed(tensor.terms)
-                        if t.micro == token or len(micros) == 1
-                    ),
-                    factor,
-                )
+                own = [t.coefficient for t in reversed(tensor.terms) if t.micro == token or len(micros) == 1]
+                # Of a weighted sum, the addend without a weight of its own tells how the sum is divided.
+                coefficient = min(own, key=lambda c: len(c.symbols)).combine(factor) if own else factor
                 ledger.backward(Entry(token, coefficient, scaled, span, seq, facts, sure))
             if key:
                 reached.append(key)

@@ -41,14 +41,14 @@ _GROWN = 8
 def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Signal | None:
     """Call `each` with every element; a signal from it ends the iteration and is returned."""
     value = m.resolve(value)
-    if isinstance(value, Seq) and value.open and role in {"length", "window", "windows", "epochs"}:
+    if role == "length" and len(m.loops) > 1 and m.counts_steps(m.loops[-2].node) and isinstance(value, Seq | Opaque):
+        role = "epochs"  # the loop around counts: this one goes over parts of its pass, of which two tell everything
+    if isinstance(value, Seq) and not value.elts and role in _TRAINING:
+        # A training loop over nothing is not what the program does: the list was filled out of sight.
+        value.open = True
+    if isinstance(value, Seq) and value.open and role in _TRAINING:
         return _grown(m, value, each, node, role)
-    if (
-        isinstance(value, Seq | Mapping)
-        and not (value.elts if isinstance(value, Seq) else value.items)
-        and role in _TRAINING
-    ):
-        # A training loop over nothing is not what the program does: the container was filled out of sight.
+    if isinstance(value, Mapping) and not value.items and role in _TRAINING:
         return _opaque(m, Opaque(value.path or f"#{m.tick()}", data=True), each, node, role)
     if isinstance(value, Seq):
         return _known(m, list(value.elts), each, role, value)

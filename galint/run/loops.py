@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from galint import program as p
 from galint.run.branches import Branches
 from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
 from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, GRADIENT, STEP
 from galint.run.values import Lit, Opaque, Seq, Value
+
+_EPOCH = re.compile(r"epoch|^ep$", re.I)
 
 
 class Loops(Branches):
@@ -22,7 +26,7 @@ class Loops(Branches):
             return "idle" if not tags & GRADIENT else "other"
         if STEP not in tags:
             return "window"
-        if isinstance(node, p.For) and self._counts_steps(node):
+        if self.counts_steps(node):
             return "length"
         inner = [n for s in node.body for n in self._inner_loops(s)]
         inner += [n for n in self._called_loops(node)]
@@ -44,10 +48,17 @@ class Loops(Branches):
             )
         return cache[stmt]
 
-    def _counts_steps(self, node: p.For) -> bool:
-        """True when the loop's own variable decides when the optimizer steps."""
-        names = {n.id for n in self.static.walk(node.target) if isinstance(n, p.Name)}
-        return bool(names & self.static.counters)
+    def counts_steps(self, node: p.Node) -> bool:
+        """True when what the loop itself counts decides when the optimizer steps: its variable, or a counter that each
+        pass moves once, outside any loop in it (`n += 1; for task in tasks: … if n >= N`)."""
+        if not isinstance(node, p.For | p.While):
+            return False
+        if isinstance(node, p.For):
+            names = {n.id for n in self.static.walk(node.target) if isinstance(n, p.Name)}
+            if names & self.static.counters:
+                return True
+        moved = {terminal(s.target) for s in node.body if isinstance(s, p.AugAssign) and s.op == "+"}
+        return any(not _EPOCH.search(name) for name in moved & (self.static.counters | self.static.window_names))
 
     def _inner_loops(self, stmt: p.Node) -> list[p.For | p.While]:
         out: list[p.For | p.While] = []

@@ -83,6 +83,7 @@ _CALL_TAGS = {
     "convert_sync_batchnorm": WRAP,
     "initialize": WRAP,
 }
+WRAPPERS = frozenset(name for name, tag in _CALL_TAGS.items() if tag == WRAP)
 
 
 class Reach(Index):
@@ -97,6 +98,10 @@ class Reach(Index):
         self._callees: dict[tuple[str, bool], tuple[p.FunctionDef, ...]] = {}
         self._function_tags: dict[p.FunctionDef, frozenset[str]] = {}
         self._fixpoint()
+
+    def own_tags(self, node: p.Node) -> frozenset[str]:
+        """Tags of a node itself, without the functions that it calls."""
+        return self._own_tags(node)[0]
 
     def _own_tags(self, top: p.Node) -> tuple[frozenset[str], frozenset[tuple[str, bool]]]:
         """Tags of the subtree itself, and the (name, through self) of what it calls."""
