@@ -8,8 +8,8 @@ from galint import program as p
 from galint.ledger import Guard
 from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
-from galint.run.match import matches
 from galint.run.kinds import LOSS_NAME
+from galint.run.match import matches
 from galint.run.nodes import bails, ends_in_raise, raises
 from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
