@@ -11,6 +11,7 @@ from galint.checks.view import View
 from galint.checks.windows import program_nodes
 from galint.ledger import Step
 from galint.run.nodes import terminal
+from galint.run.project import located
 from galint.run.values import Lit, Module
 from galint.source import Span
 
@@ -25,6 +26,12 @@ _TIMM = re.compile(
     r"^(tf_)?(resnet|resnext|wide_resnet|seresnet|seresnext|se_resne|skresnet|ecaresnet|densenet|efficientnet|mobilenet|mnasnet|mixnet|regnet|"
     r"dpn|xception|inception|res2ne|resnest|hrnet|dla|ghostnet|fbnet|spnasnet|cspresnet|cspdarknet|vgg\w+_bn|rexnet|hardcorenas|gernet|repvgg|nfnet_bn|dm_)"
 )
+_TREATS = re.compile(
+    r"freeze_?bn|freeze_?batch_?norm|frozen_?batch|convert_\w*group_?norm|replace_\w*b(atch_?)?n", re.I
+)
+_FIRST_WEIGHTS = re.compile(
+    r"(^|\.)init\.\w+_$|\.(data|weight|bias)\.(?!requires_grad)\w+_$|^(constant|normal|ones|zeros|uniform)_?(_init)?$|^isinstance$|^hasattr$"
+)
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -37,6 +44,11 @@ def check(view: View) -> Iterator[Finding]:
     if not places:
         return
     span, what = min(places)
+    related = view.places(step)
+    loss = next((e.span for e in step.applied if e.micro in step.window), None)
+    if loss is not None and located(span)[0] != located(loss)[0]:
+        # A network of another file is right for other loops: it is this loop that cuts its batches small.
+        span, related = loss, ((span, f"the first `{what}`"), *related)
     more = len(places) - 1
     n = len(dict.fromkeys(step.window))
     yield Finding(
@@ -47,7 +59,7 @@ def check(view: View) -> Iterator[Finding]:
         + "; SyncBatchNorm joins ranks, not micro-batches: use GroupNorm, or freeze the statistics",
         step=step,
         window=n,
-        related=view.places(step),
+        related=related,
         applied="",
         expected="",
     )
@@ -78,22 +90,39 @@ def _handled(view: View) -> bool:
     """True where the file freezes, replaces or otherwise treats its BatchNorm layers."""
     for body in view.static.bodies:
         for stmt in body:
+            starts: set[p.Node] = set()
             for node in view.static.walk(stmt):
-                if isinstance(node, p.Call):
+                if isinstance(node, p.If) and _only_set_up(view, node):
+                    starts |= set(view.static.walk(node.test))
+                elif isinstance(node, p.Call):
                     name = terminal(node.func)
                     if name == "isinstance" and len(node.args) == 2 and "BatchNorm" in p.text(node.args[1].value):
-                        return True
-                    if re.search(
-                        r"freeze_?bn|freeze_?batch_?norm|frozen_?batch|convert_\w*group_?norm|replace_\w*b(atch_?)?n",
-                        name,
-                        re.I,
-                    ):
+                        if node not in starts:
+                            return True
+                    elif _TREATS.search(name):
                         return True
                 elif isinstance(node, p.Compare) and "BatchNorm" in p.text(node) and "__name__" in p.text(node):
                     return True
     return any(
         isinstance(m, Module) and not m.training and m.ident in _trained(view) for m in view.run.modules.values()
     )
+
+
+def _only_set_up(view: View, node: p.If) -> bool:
+    """True where a branch gives a layer its first weights or its constants and does nothing else with it."""
+    for stmt in node.body:
+        for part in view.static.walk(stmt):
+            if isinstance(part, p.Call) and not _FIRST_WEIGHTS.search(p.text(part.func)):
+                return False
+            if isinstance(part, p.Return | p.Raise | p.Yield | p.FunctionDef):
+                return False
+            if isinstance(part, p.Assign) and not all(_is_constant(t, part.value) for t in part.targets):
+                return False
+    return True
+
+
+def _is_constant(target: p.Expr, value: p.Expr) -> bool:
+    return isinstance(target, p.Attr) and target.name in {"eps", "momentum"} and isinstance(value, p.Const)
 
 
 def _trained(view: View) -> frozenset[int]:
@@ -161,7 +190,12 @@ def _in_code(view: View, roots: list[p.Node]) -> set[tuple[Span, str]]:
         if id(root) in seen:
             continue
         seen.add(id(root))
+        off: set[p.Node] = set()
         for node in view.static.walk(root):
+            if isinstance(node, p.FunctionDef):
+                off |= _switched_off(view, node)
+            if node in off:
+                continue
             if isinstance(node, p.Call) and _NORM.match(terminal(node.func)):
                 found.add((node.span, p.text(node.func)))
             elif (
@@ -182,3 +216,15 @@ def _in_code(view: View, roots: list[p.Node]) -> set[tuple[Span, str]]:
             elif isinstance(node, p.Param) and node.default is not None and _NORM.match(terminal(node.default)):
                 found.add((node.span, p.text(node.default)))
     return found
+
+
+def _switched_off(view: View, function: p.FunctionDef) -> set[p.Node]:
+    """What stands under `if option:` where the option is a parameter that is off by default."""
+    options = {q.name for q in function.params if isinstance(q.default, p.Const) and not q.default.value}
+    return {
+        part
+        for node in view.static.walk(function)
+        if isinstance(node, p.If) and isinstance(node.test, p.Name) and node.test.id in options
+        for stmt in node.body
+        for part in view.static.walk(stmt)
+    }

@@ -32,6 +32,11 @@ _WORDS = (
     b"backward", b"zero_grad", b"DistributedDataParallel", b"no_sync", b"BatchNorm", b"clip_grad", b"GradScaler", b"accum",
     b"optim.", b"fully_shard", b"FullyShardedDataParallel", b"ACCUM", b"Accum", b"(Optimizer)",
 )  # fmt: skip
+_BUILDS = re.compile(
+    rb"^def (build|create|make|get|load|init|setup)_?\w*(model|net|arch|backbone|module|optim|sched)|^def build_\w+",
+    re.M,
+)
+"""A file that builds what other files define matters for what it hands on."""
 
 _FOLLOW = re.compile(
     r"arg|config|cfg|option|opt|parse|model|net|build|create|make|init|wrap|setup|prepare|loss|criterion|scale|sched|accum|step|distrib|ddp|"
@@ -200,7 +205,8 @@ def _load(path: Path, _mtime: int, size: int, parse: Parse) -> tuple[p.Program, 
     try:
         data = path.read_bytes()
         re_exports = path.name == "__init__.py" and size < 20_000
-        if not re_exports and not any(word in data for word in _WORDS):
+        connects = re_exports or (size < 40_000 and _BUILDS.search(data) is not None)
+        if not connects and not any(word in data for word in _WORDS):
             return None
         return shifted(parse(Source.from_bytes(data, str(path), path).text), _index(path) * STRIDE), size
     except (OSError, SourceError):
