@@ -16,9 +16,10 @@ from galint.checks.view import View
 from galint.diagnostic import Diagnostic, Related
 from galint.errors import SourceError
 from galint.registry import RULES
-from galint.run.explore import EntryRuns, negation
+from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
 from galint.run.project import located
+from galint.run.summary import negation
 from galint.source import Source, Span
 
 _RULES = {rule.code: rule for rule in RULES}
@@ -73,6 +74,12 @@ def _of_entry(analysis: Analysis, entry: EntryRuns, check: Check) -> list[tuple[
         if longer and entry.other_beyond is not None:
             agreed = {(f.code, f.span) for f in checked(analysis, entry.other_beyond, check)}
             out += [(f, None) for f in longer if (f.code, f.span) in agreed]
+    if check.witness == "tail":
+        seen = {(f.code, f.span) for f, _ in out}
+        for label, side in entry.sides:
+            more = [f for f, _ in _of_entry(analysis, side, check) if (f.code, f.span) not in seen]
+            out += [(f, _when(label, side.base.facts.get("asked", {}))) for f in more]
+            seen |= {(f.code, f.span) for f in more}
     if check.witness == "even":
         flipped = [(label, checked(analysis, run, check)) for label, run in entry.flips]
         asked = {

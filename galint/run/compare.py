@@ -62,6 +62,8 @@ class Compare(Attributes):
                 if wanted is not None and self.result.roles.get(value.path) == "window":
                     return bool(wanted.value)
                 self.result.known.pop(value.path, None)
+        if type(value) is Opaque and (chosen := self.result.choices.get(f"{value.path} is None")) and chosen.taken:
+            return False  # this run has already taken it to be None
         return None
 
     def negate(self, value: Value, node: p.Expr) -> Value:

@@ -15,6 +15,7 @@ from galint.run.frame import Frame, RunOver, UserRaise
 from galint.run.reach import BACKWARD
 from galint.run.scenario import Choice, Scenario
 from galint.run.static import Static
+from galint.run.summary import loops_of, moduli_of, multiple, negation, signature
 
 _RUN_FUEL = 60_000
 _FILE_FUEL = 400_000
@@ -36,6 +37,8 @@ class EntryRuns:
     flips: list[tuple[str, RunResult]] = field(default_factory=list)
     rares: list[tuple[str, RunResult]] = field(default_factory=list)
     """Runs in which a data-dependent condition changed once, at the first window's last micro-batch."""
+    sides: list[tuple[str, EntryRuns]] = field(default_factory=list)
+    """The flips that reach loops which `base` does not, with tails of their own."""
 
     @cached_property
     def other(self) -> RunResult:
@@ -66,7 +69,8 @@ class EntryRuns:
         """Every run that was made so far."""
         names = ("other", "other_tail", "beyond", "other_beyond")
         witnesses = [self.__dict__[name] for name in names if self.__dict__.get(name) is not None]
-        return [self.base, self.tail, *witnesses, *(run for _, run in (*self.flips, *self.rares))]
+        sides = [run for _, side in self.sides for run in side.made()]
+        return [self.base, self.tail, *witnesses, *(run for _, run in (*self.flips, *self.rares)), *sides]
 
 
 @dataclass(slots=True)
@@ -130,14 +134,17 @@ class Explorer(EntryCalls):
             scenario = again
             base = self.run(entry, scenario)
         n = self.window_of(base, scenario)
-        # A loop that is left at a bound has its tail there, if the loader is longer.
-        beyond = max((b + n + 1 for b in base.facts.get("break_bounds", ())), default=0)
-        tail = self.run(entry, scenario.variant(length=2 * n + max(1, n // 2)))
-        runs = EntryRuns(entry, base, tail, Later(self, entry, base, scenario, beyond))
+        runs = self._with_tail(entry, base, scenario, n)
         if any(ledger.steps for ledger in base.ledgers.values()) or base.backwards:
             self._flip(entry, runs, scenario)
             self._rare(entry, runs, scenario, n)
         return runs
+
+    def _with_tail(self, entry: Entry, base: RunResult, scenario: Scenario, n: int) -> EntryRuns:
+        # A loop that is left at a bound has its tail there, if the loader is longer.
+        beyond = max((b + n + 1 for b in base.facts.get("break_bounds", ())), default=0)
+        tail = self.run(entry, scenario.variant(length=2 * n + max(1, n // 2)))
+        return EntryRuns(entry, base, tail, Later(self, entry, base, scenario, beyond))
 
     def _rare(self, entry: Entry, runs: EntryRuns, scenario: Scenario, n: int) -> None:
         """Take data-dependent branches that leave the loop body once, on the micro-batch that should step."""
@@ -172,7 +179,7 @@ class Explorer(EntryCalls):
         """Numbers in step guards: what counters are divided by, or compared with where nothing is divided."""
         exact: dict[str, int] = {}
         bounds: dict[str, int] = {}
-        for moduli, _ in _moduli(run):
+        for moduli, _ in moduli_of(run):
             for label, value in moduli:
                 if label.startswith("≥"):
                     if "len(" not in label:
@@ -188,7 +195,7 @@ class Explorer(EntryCalls):
         """Settings with a default that take part in step guards, and their values."""
         out: dict[str, int] = {}
         numbers = self._guard_numbers(run)
-        for moduli, keys in _moduli(run):
+        for moduli, keys in moduli_of(run):
             for label, value in moduli:
                 name = label.lstrip("≥")
                 if name in keys and name in numbers:
@@ -209,7 +216,7 @@ class Explorer(EntryCalls):
             number = values.get(label, value)
             if 1 < number <= 512:
                 n = max(n, number)
-        return changed.variant(length=_multiple(n if n > 1 else scenario.window))
+        return changed.variant(length=multiple(n if n > 1 else scenario.window))
 
     def _ones(self, run: RunResult) -> list[str]:
         """Settings whose default of 1 switches accumulation off (Accelerate's N, an inner loop's length)."""
@@ -230,19 +237,26 @@ class Explorer(EntryCalls):
                 values.pop(key, None)
         literal = max((v for k, v in self._guard_numbers(run).items() if k.isdigit() and 1 < v <= 512), default=0)
         changed = scenario.variant(window=3, values=values)
-        return changed.variant(length=_multiple(literal or 3))
+        return changed.variant(length=multiple(literal or 3))
 
     def _flip(self, entry: Entry, runs: EntryRuns, scenario: Scenario) -> None:
         """Single flips of the conditions that matter."""
         done: set[str] = set(scenario.choices)
         work: list[Choice] = [c for c in runs.base.choices.values() if c.relevant and not c.data]
         seen = {signature(runs.base)}
+        shown = loops_of(runs.base)
         while work and len(done) < _FLIPS + len(scenario.choices) and self.spent < _FILE_FUEL:
             choice = work.pop(0)
             if choice.key in done:
                 continue
             done.add(choice.key)
-            result = self.run(entry, scenario.variant(choices={choice.key: not choice.taken}))
+            flipped = scenario.variant(choices={choice.key: not choice.taken})
+            result = self.run(entry, flipped)
+            fitted = self._adapt(result, flipped)
+            if fitted.values.keys() <= scenario.values.keys():
+                fitted = flipped
+            else:  # only this side of the condition accumulates, and not by default
+                result = self.run(entry, fitted)
             mark = signature(result)
             if mark in seen or not result.backwards:
                 continue
@@ -251,6 +265,9 @@ class Explorer(EntryCalls):
             seen.add(mark)
             label = choice.key if not choice.taken else negation(choice.key)
             runs.flips.append((label, result))
+            if loops_of(result) - shown and self.spent < _FILE_FUEL:
+                shown |= loops_of(result)
+                runs.sides.append((label, self._with_tail(entry, result, fitted, self.window_of(result, fitted))))
             work += [c for c in result.choices.values() if c.relevant and not c.data and c.key not in done]
 
     # --- one run -------------------------------------------------------------------------------
@@ -311,7 +328,7 @@ class Later:
         other = self._run(smaller)
         m = self._explorer.window_of(other, smaller)
         if smaller.length % max(m, 1):
-            smaller = smaller.variant(length=_multiple(m))
+            smaller = smaller.variant(length=multiple(m))
             other = self._run(smaller)
         return other, smaller, m
 
@@ -336,44 +353,3 @@ class Later:
         """A third N, an even one."""
         values = {label: 6 for label, value in self._explorer._soft_keys(self._base).items() if value > 1}
         return self._run(self._scenario.variant(window=6, values=values, length=12))
-
-
-def _moduli(run: RunResult) -> list[tuple[tuple[tuple[str, int], ...], frozenset[str]]]:
-    """The numbers in the guards of steps, taken or not, with the settings behind them."""
-    out = [(g.moduli, g.keys) for ledger in run.ledgers.values() for s in ledger.steps[:6] for g in s.guards]
-    out += [(e.data["moduli"], e.data["keys"]) for e in run.events if e.kind == "guard"]
-    return out
-
-
-def _multiple(n: int) -> int:
-    """A loader length that n divides, with at least two windows and some eight batches."""
-    return n * max(2, -(-8 // max(n, 1)))
-
-
-def negation(key: str) -> str:
-    """A condition's spelling for "is false"."""
-    return key[4:] if key.startswith("not ") else f"not {key}"
-
-
-def signature(run: RunResult) -> tuple[Any, ...]:
-    """What a run showed, for telling configurations apart."""
-    parts: list[Any] = []
-    for key, ledger in run.ledgers.items():
-        steps = ledger.steps[:8]
-        parts.append(
-            (
-                key,
-                tuple(
-                    (
-                        s.span,
-                        len(s.window),
-                        tuple((e.span, str(e.coefficient), e.scaled, e.facts.synced) for e in s.applied),
-                        tuple((mk.kind, mk.span, mk.pending) for mk in s.marks),
-                        len(s.lost),
-                        len(s.carried),
-                    )
-                    for s in steps
-                ),
-            )
-        )
-    return tuple(parts)

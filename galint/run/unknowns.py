@@ -14,6 +14,7 @@ from galint.source import Span
 
 _BATCH_SIZE = re.compile(r"len\(|\.size\(|\.shape|numel|batch_?size|n_samples|num_samples|\bbs\b")
 _LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report)", re.I)
+_ACCUMULATION = re.compile(r"accum(ulat\w*)?(_grad\w*)?_?(steps?|iters?|batches|every|n)?$|grad\w*_acc(_|$)", re.I)
 _LIMIT = 10**9
 _WORLD = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
 _RANK = re.compile(_WORLD.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
@@ -115,10 +116,17 @@ class Unknowns(Machine):
 
     def _refine(self, value: Opaque, role: str, node: p.Expr | None) -> str:
         names = {path_terminal(value.path), terminal(node) if node is not None else ""}
+        window = self.static.window_names - self.static.counters - {""}
         if value.path.startswith("len(") and value.path.endswith(")"):
             if role == "window":
                 return "window"
             return "length" if role not in {"batch", "windows", "epochs"} else role
+        if (
+            value.deferred is None
+            and role in {"length", "epochs", "other", "limit"}
+            and any(_ACCUMULATION.search(n) for n in names & window)
+        ):
+            return "window"  # also where it only helps to count the steps of an epoch
         if names & self.static.counters:
             return "counter" if role in {"other", "window"} else role
         if role in {"other", "limit", "length", "counter"} and names & self.static.window_names - {""}:

@@ -1,0 +1,54 @@
+"""What a run showed, in the short forms by which runs are compared and the next one is chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from galint.run.facts import RunResult
+from galint.source import Span
+
+
+def loops_of(run: RunResult) -> set[Span]:
+    """The micro-batch loops of a run."""
+    return {b.where[-1][0] for b in run.backwards if b.where}
+
+
+def moduli_of(run: RunResult) -> list[tuple[tuple[tuple[str, int], ...], frozenset[str]]]:
+    """The numbers in the guards of steps, taken or not, with the settings behind them."""
+    out = [(g.moduli, g.keys) for ledger in run.ledgers.values() for s in ledger.steps[:6] for g in s.guards]
+    out += [(e.data["moduli"], e.data["keys"]) for e in run.events if e.kind == "guard"]
+    return out
+
+
+def multiple(n: int) -> int:
+    """A loader length that n divides, with at least two windows and some eight batches."""
+    return n * max(2, -(-8 // max(n, 1)))
+
+
+def negation(key: str) -> str:
+    """A condition's spelling for "is false"."""
+    return key[4:] if key.startswith("not ") else f"not {key}"
+
+
+def signature(run: RunResult) -> tuple[Any, ...]:
+    """What a run showed, for telling configurations apart."""
+    parts: list[Any] = []
+    for key, ledger in run.ledgers.items():
+        steps = ledger.steps[:8]
+        parts.append(
+            (
+                key,
+                tuple(
+                    (
+                        s.span,
+                        len(s.window),
+                        tuple((e.span, str(e.coefficient), e.scaled, e.facts.synced) for e in s.applied),
+                        tuple((mk.kind, mk.span, mk.pending) for mk in s.marks),
+                        len(s.lost),
+                        len(s.carried),
+                    )
+                    for s in steps
+                ),
+            )
+        )
+    return tuple(parts)
