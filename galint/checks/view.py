@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -70,9 +71,17 @@ class View:
         """Steps that had something to apply."""
         return [s for s in ledger.steps if s.window or s.applied]
 
+    @cached_property
+    def _one_after_the_other(self) -> bool:
+        """True when all optimizers are one name, bound anew by each call: the next begins where the last has ended."""
+        if len({ledger.name.rstrip("'") for ledger in self.ledgers}) != 1:
+            return False
+        spans = sorted((ledger.steps[0].seq, ledger.steps[-1].seq) for ledger in self.ledgers if ledger.steps)
+        return all(end < start for (_, end), (start, _) in itertools.pairwise(spans))
+
     def lone(self, ledger: OptimizerLedger) -> bool:
         """True when no other optimizer could own the gradients, or the code shows who owns them."""
-        if len(self.ledgers) <= 1:
+        if len(self.ledgers) <= 1 or self._one_after_the_other:
             return True
         return all(e.sure for s in ledger.steps for e in s.applied) and all(
             e.sure for s in ledger.steps for e, _ in s.lost

@@ -142,6 +142,12 @@ class Branches(Assign):
             default = True
         elif leaves and not body & {BACKWARD, STEP}:
             default = False
+        elif (
+            body & GRADIENT == {WRAP}
+            and not stmt.orelse
+            and any(isinstance(q.node, p.For | p.While) for q in self.loops)
+        ):
+            default = False  # a model that is built anew between epochs starts another training
         elif (else_leaves and not orelse & trains) or ((body & GRADIENT) and not (orelse & GRADIENT)):
             default = True
         elif (orelse & GRADIENT) and not (body & GRADIENT):

@@ -93,8 +93,16 @@ class Index:
 
     @cached_property
     def loop_over(self) -> dict[p.Node, p.For]:
-        """The loop whose iterable a node is part of."""
-        return {part: node for node in self.everything() if isinstance(node, p.For) for part in self._walk(node.iter)}
+        """The loop whose iterable a node is part of, also where the iterable has a name: `it = trange(n); for _ in it:`."""
+        loops = [node for node in self.everything() if isinstance(node, p.For)]
+        out = {part: node for node in loops for part in self._walk(node.iter)}
+        named = {node.iter.id: node for node in loops if isinstance(node.iter, p.Name)}
+        for made in self.everything() if named else ():
+            if isinstance(made, p.Assign) and isinstance(made.value, p.Call) and isinstance(made.targets[0], p.Name):
+                if (loop := named.get(made.targets[0].id)) is not None:
+                    for part in self._walk(made.value):
+                        out.setdefault(part, loop)
+        return out
 
     @cached_property
     def calls(self) -> list[p.Call]:

@@ -69,10 +69,10 @@ class Unknowns(Machine):
             return value
         if not isinstance(value, Opaque) or type(value) is not Opaque:
             return None
-        ranked = _RANK.search(value.path) and value.deferred is None
+        ranked = value.deferred is None and _RANK.search(_asked_of(value.path))
         role = role if ranked else self._refine(value, role, node)
-        if role in {"other", "limit", "counter", "batch"} and _RANK.search(value.path) and value.deferred is None:
-            number = 2 if _WORLD.search(value.path) else 0
+        if role in {"other", "limit", "counter", "batch"} and ranked:
+            number = 2 if _WORLD.search(_asked_of(value.path)) else 0
             self.result.known[value.path] = number
             self.result.roles[value.path] = "rank"
             return Lit(number, frozenset({value.path}), text=value.path)
@@ -206,3 +206,9 @@ class Unknowns(Machine):
         if path.startswith("#"):
             optimizer.born_seq = self.seq
         return optimizer
+
+
+def _asked_of(path: str) -> str:
+    """What a call's result is: `load(model, cfg.num_gpus)` loads, and only what `environ` or `getattr` is given names it."""
+    name, bracket, _ = path.partition("(")
+    return path if not bracket or re.search(r"environ|getenv|getattr|\bget$|int$|max$|min$|len$", name) else name
