@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.ledger import Entry, Mark, OptimizerLedger, Step
+from galint.run.nodes import terminal
 from galint.source import Span
 
 CODE = "GA101"
@@ -17,7 +19,7 @@ def check(view: View) -> Iterator[Finding]:
     """A clear that runs while the loop of the micro-batches it wipes is still running."""
     if any("register_post_accumulate_grad_hook" in uses for uses in view.static.uses.values()):
         return  # the optimizer steps inside the backward
-    if view.run.facts.get("manual_grad"):
+    if view.run.facts.get("manual_grad") or _engine_only(view):
         return
     for ledger in view.ledgers:
         seen: set[Span] = set()
@@ -70,3 +72,20 @@ def _inside(view: View, entry: Entry, mark: Mark) -> bool:
     if micro is None or micro.loop is None:
         return False
     return any(span == micro.loop and serial == micro.serial for span, serial, _ in mark.where)
+
+
+def _engine_only(view: View) -> bool:
+    """True where the program asks its model for what only a DeepSpeed engine has, without asking first whether it is one.
+
+    Accelerate's `DeepSpeedOptimizerWrapper.zero_grad` does nothing: the engine clears at its own step.
+    """
+    if "get_global_grad_norm" not in view.static.called:
+        return False
+    asked = {
+        node
+        for branch in view.static.everything()
+        if isinstance(branch, p.If) and "deepspeed" in p.text(branch.test).lower()
+        for node in view.static.walk(branch)
+    }
+    calls = (c for c in view.static.calls if terminal(c.func) == "get_global_grad_norm" and c not in asked)
+    return any(isinstance(c.func, p.Attr) for c in calls)
