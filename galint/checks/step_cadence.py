@@ -210,7 +210,7 @@ def _short_inner_loops(view: View) -> Iterator[Finding]:
 def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list[int], cadence: Cadence) -> str | None:
     n, label = cadence.n, cadence.label
     named = f"`{label}` = {n}" if not label.isdigit() else str(n)
-    left = len(dict.fromkeys(ledger.window))
+    left = len(view.left(ledger))
     never_again = left > 2 * n and len(lengths) >= 1
     if never_again and len(lengths) <= 2:
         return f"the optimizer steps {_times(len(lengths))} and never again: {left} micro-batches follow without a step"

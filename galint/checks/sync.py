@@ -29,7 +29,9 @@ class SyncWindow:
 
 
 def windows(view: View) -> Iterator[SyncWindow]:
-    """Full windows of models whose wrapping is visible."""
+    """Full windows of models whose wrapping is visible; a step that runs a closure evaluates one batch again instead."""
+    if view.run.facts.get("closure"):
+        return
     for ledger in view.ledgers:
         for step in view.steps(ledger)[1:3] or view.steps(ledger)[:1]:
             total = list(dict.fromkeys(step.window))

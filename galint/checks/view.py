@@ -79,6 +79,14 @@ class View:
         spans = sorted((ledger.steps[0].seq, ledger.steps[-1].seq) for ledger in self.ledgers if ledger.steps)
         return all(end < start for (_, end), (start, _) in itertools.pairwise(spans))
 
+    def left(self, ledger: OptimizerLedger) -> list[int]:
+        """The micro-batches that wait for a step when the run ends, without those that a later call's optimizer applied."""
+        name = ledger.name.rstrip("'")
+        later = {
+            t for o in self.ledgers if o is not ledger and o.name.rstrip("'") == name for s in o.steps for t in s.window
+        }
+        return [t for t in dict.fromkeys(ledger.window) if t not in later]
+
     def lone(self, ledger: OptimizerLedger) -> bool:
         """True when no other optimizer could own the gradients, or the code shows who owns them."""
         if len(self.ledgers) <= 1 or self._one_after_the_other:

@@ -56,7 +56,7 @@ def windows(view: View, ledger: OptimizerLedger, loop: Span) -> list[WindowView]
     """
     end = _end(view, ledger)
     items = sorted((i for i in _items(view, ledger) if i.seq < end), key=lambda item: item.seq)
-    drafts = _deal(items, ledger)
+    drafts = _deal(items, ledger, view.left(ledger))
     if view.run.truncated and drafts and drafts[-1].step is None and len(drafts) > 1:
         drafts.pop()  # the run was cut short inside it: no step was seen because none was waited for
     after = _Simulation(view, ledger).replay(items)
@@ -167,12 +167,12 @@ def _entries(ledger: OptimizerLedger) -> Iterator[Entry]:
     yield from (entry for entry, _ in ledger.lost)
 
 
-def _deal(items: list[_Item], ledger: OptimizerLedger) -> list[_Draft]:
+def _deal(items: list[_Item], ledger: OptimizerLedger, left: list[int]) -> list[_Draft]:
     """Give each happening to its micro-batch, or to what happens before or after an inner loop."""
     drafts: list[_Draft] = []
     ends: list[tuple[Step | None, list[int]]] = [(s, list(dict.fromkeys(s.window))) for s in ledger.steps]
     known = {item.micro for item in items}
-    ends.append((None, [token for token in dict.fromkeys(ledger.window) if token in known]))
+    ends.append((None, [token for token in left if token in known]))
     start, closer = -1, -1
     for step, tokens in ends:
         end = step.seq if step is not None else 1 << 60
