@@ -27,6 +27,8 @@ class Static(Reach):
         self.window_names: set[str] = set()
         self.counters: set[str] = set()
         """Names that stand left of `% N` in a step's guard."""
+        self.divisors: set[str] = set()
+        """Names that stand for N in `% N`."""
         self.guard_names: set[str] = set()
         self.literals: dict[p.Const, Lit] = {}
         """Values of literals, which no run changes."""
@@ -80,6 +82,7 @@ class Static(Reach):
             for node in self.walk(test):
                 if isinstance(node, p.BinOp) and node.op == "%":
                     self.counters |= {n.id for n in self.walk(node.left) if isinstance(n, p.Name)}
+                    self.divisors.add(terminal(node.right))
         assigns: dict[str, list[p.Expr]] = defaultdict(list)
         for body in self.bodies:
             for stmt in body:
@@ -105,6 +108,7 @@ class Static(Reach):
                 self._divisors(value, names)
                 if len(names) > before or isinstance(value, p.Compare | p.BoolOp | p.Unary):
                     work += self._names(value)
+        self.divisors -= self.counters | {""}
         self.guard_names = seen
         self.window_names = names
 

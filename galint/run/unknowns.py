@@ -124,7 +124,7 @@ class Unknowns(Machine):
         if (
             value.deferred is None
             and role in {"length", "epochs", "other", "limit"}
-            and any(_ACCUMULATION.search(n) for n in names & window)
+            and (names & self.static.divisors or any(_ACCUMULATION.search(n) for n in names & window))
         ):
             return "window"  # also where it only helps to count the steps of an epoch
         if names & self.static.counters:

@@ -12,6 +12,7 @@ from galint.semantics.types import Meaning
 if TYPE_CHECKING:
     from galint.run.calls import Calls
 
+_DRAWN = frozenset({"rand", "randn"})
 _BY_SIZE = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 
 
@@ -22,11 +23,14 @@ def _made(otherwise: Meaning | None) -> Meaning:
             return m.unknown_call(s, s.name)
         out = otherwise(m, s) if otherwise is not None else None
         rows = _rows(s) if out is None else None
-        if rows is None:
+        drawn = s.name.rpartition(".")[2] in _DRAWN
+        if out is not None or (rows is None and not drawn):
             return out
         made = m.unknown_call(s, s.name)
-        if isinstance(made, Opaque):
-            made.length = rows
+        if type(made) is Opaque:
+            made.length = rows or made.length
+            if drawn:
+                made.data, made.born = True, made.born or m.token()
         return made
 
     return meaning
