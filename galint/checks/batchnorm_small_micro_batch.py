@@ -45,10 +45,9 @@ def check(view: View) -> Iterator[Finding]:
         return
     span, what = min(places)
     related = view.places(step)
-    loss = next((e.span for e in step.applied if e.micro in step.window), None)
-    if loss is not None and located(span)[0] != located(loss)[0]:
+    if located(span)[0] is not None and (home := _home(view, step)) is not None:
         # A network of another file is right for other loops: it is this loop that cuts its batches small.
-        span, related = loss, ((span, f"the first `{what}`"), *related)
+        span, related = home, ((span, f"the first `{what}`"), *related)
     more = len(places) - 1
     n = len(dict.fromkeys(step.window))
     yield Finding(
@@ -63,6 +62,13 @@ def check(view: View) -> Iterator[Finding]:
         applied="",
         expected="",
     )
+
+
+def _home(view: View, step: Step) -> Span | None:
+    """The backward where it stands in the linted file, else the micro-batch loop."""
+    loss = next((e.span for e in step.applied if e.micro in step.window), None)
+    loop = view.loop_of(step.window[-1]) if step.window else None
+    return loss if loss is not None and (loop is None or located(loss)[0] is None) else loop
 
 
 def _accumulated(view: View) -> Step | None:

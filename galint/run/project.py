@@ -33,10 +33,11 @@ _WORDS = (
     b"optim.", b"fully_shard", b"FullyShardedDataParallel", b"ACCUM", b"Accum", b"(Optimizer)",
 )  # fmt: skip
 _BUILDS = re.compile(
-    rb"^def (build|create|make|get|load|init|setup)_?\w*(model|net|arch|backbone|module|optim|sched)|^def build_\w+",
-    re.M,
+    rb"^def (?!\w*(data|loader|sampler|transform|augment|eval|metric|logger|token|vocab))"
+    rb"(build_\w+|(create|make|get|load|init|setup)_?\w*(model|net|arch|backbone|module|optim|sched))",
+    re.M | re.I,
 )
-"""A file that builds what other files define matters for what it hands on."""
+"""A file that builds networks which other files define matters for what it hands on."""
 
 _FOLLOW = re.compile(
     r"arg|config|cfg|option|opt|parse|model|net|build|create|make|init|wrap|setup|prepare|loss|criterion|scale|sched|accum|step|distrib|ddp|"
