@@ -180,3 +180,22 @@ def main(cfg, model, loader):
             optimizer.zero_grad()
 """
     assert [code for code, _ in found(text) if code in {"GA201", "GA401"}] == []
+
+
+def test_a_first_draw_from_what_was_filled_out_of_sight_ends_nothing() -> None:
+    text = """
+def main(cfg, model, loader):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    for step, batch in enumerate(loader):
+        seen = {}
+        for name in batch["names"]:
+            if name not in cfg.skipped:
+                remember(seen, name)
+        width = next(iter(seen.values())).shape[1]
+        loss = model(batch["x"], width).mean()
+        loss.backward()
+        if (step + 1) % cfg.accum == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+    assert [code for code, _ in found(text)][:1] == ["GA201"]

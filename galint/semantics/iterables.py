@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from galint.run.frame import UserRaise
 from galint.run.pull import pull
 from galint.run.site import Site
-from galint.run.values import NONE, TRUE, Function, Instance, Iterable, Iterator, Lit, Opaque, Range, Seq, Value
+from galint.run.values import NONE, TRUE, Function, Instance, Iterable, Iterator, Lit, Mapping, Opaque, Range, Seq, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -192,10 +192,18 @@ def _next(m: Calls, s: Site) -> Value | None:
         if type(item) is Opaque:
             item.items["__drawn__"] = TRUE  # the default says that there is no more: what was drawn is not it
         return item if item is not None else s.args[1]
+    return _drawn(m, it, s.text)
+
+
+def _drawn(m: Calls, it: Iterator, text: str) -> Value:
+    """The next element. What gives nothing at its first draw was filled out of sight; what runs dry later raises."""
+    first = it.position == 0
     item = pull(m, it)
-    if item is None:
-        raise UserRaise("StopIteration")
-    return item
+    if item is not None:
+        return item
+    if first and isinstance(m.resolve(it.source), Seq | Mapping | Iterable):
+        return Opaque(text, data=True, born=m.token())
+    raise UserRaise("StopIteration")
 
 
 def _generator_iterator(m: Calls, call: Any) -> Iterator:
@@ -213,10 +221,7 @@ def _none(m: Calls, s: Site) -> Value | None:
 
 def _next_method(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Iterator):
-        item = pull(m, s.receiver)
-        if item is None:
-            raise UserRaise("StopIteration")
-        return item
+        return _drawn(m, s.receiver, s.text)
     return Opaque(s.text, data=True, born=m.token()) if s.receiver is not None else None
 
 
