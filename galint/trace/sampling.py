@@ -55,7 +55,7 @@ class Sampler:
         """Parameter, how many elements of it, and how far its blocks lie apart (BLOCK: side by side)."""
         size = 0
         room = wanted + len(chosen)
-        for p in chosen:
+        for p in _shown(chosen, stride):
             count = min(max(1, p.numel() // stride), room, p.numel(), ELEMENTS - size)
             if count <= 0:
                 continue
@@ -73,8 +73,7 @@ class Sampler:
         self.counts = [count for _, count, _ in self.slots]
         self.row: torch.Tensor | None = None
         self.dense = True
-        self.trouble = ""
-        """Why a gradient could not be read."""
+        self.trouble: str | None = None
         self.parts: list[torch.Tensor | None] = [None] * len(self.slots)
         """Where the current row takes each parameter's gradient; None outside a backward."""
         self.reached = False
@@ -122,6 +121,15 @@ class Sampler:
         self.handles = []
 
 
+def _shown(chosen: list[torch.Tensor], stride: int) -> list[torch.Tensor]:
+    """Without the parameters that would give less than a block, where the others hold nine tenths of the elements.
+
+    Biases and norms of a large model are two thirds of the tensors to read and a hundredth of the numbers.
+    """
+    large = [p for p in chosen if p.numel() >= BLOCK * stride]
+    return large if sum(p.numel() for p in large) >= 0.9 * sum(p.numel() for p in chosen) else chosen
+
+
 def _view(tensor: torch.Tensor, count: int, step: int) -> torch.Tensor:
     """The first `count` elements, or blocks that start `step` elements apart."""
     flat = tensor if tensor.is_contiguous() else tensor.reshape(-1)
@@ -147,7 +155,7 @@ def _hook(
             if view.device != part.device:
                 view = view.to(part.device)
             (part.view(-1, BLOCK) if step > BLOCK else part).add_(view)
-        except Exception as error:  # inside the user's backward: the trace ends, the script goes on
-            sampler.trouble = f"{type(error).__name__}: {error}"
+        except Exception as error:  # inside the user's backward, which must not notice
+            sampler.trouble = f"a gradient cannot be sampled: {type(error).__name__}: {error}"
 
     return hook
