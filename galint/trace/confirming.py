@@ -32,7 +32,7 @@ from galint.run.reach import BACKWARD, STEP
 from galint.run.static import Static
 from galint.trace.model import TraceError
 from galint.trace.stage import SLICE
-from galint.trace.stage.expressions import NoSlice
+from galint.trace.stage.expressions import NoSlice, composed
 from galint.trace.stage.replaying import operations, program
 from galint.trace.stage.slicing import cut
 
@@ -253,7 +253,7 @@ def _terminals(run: RunResult, values: dict[str, Any], known: dict[str, Any]) ->
         *((k, v) for k, v in known.items() if run.roles.get(k) in {"window", "epochs"}),
     ]:
         name = path_terminal(path)
-        if value is not None and name and path.endswith((name, f"{name}']")):
+        if value is not None and name and not composed(path) and path.endswith((name, f"{name}']")):
             out.setdefault(name, set()).add(value)
     return {k: next(iter(v)) for k, v in out.items() if len(v) == 1}
 
