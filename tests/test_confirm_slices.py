@@ -270,6 +270,24 @@ SHAPES = {
                     held = 0
         """,
     ),
+    "data_made_by_something_called_like_a_model": (
+        "GA101",
+        """
+        def main(config):
+            model, optimizer = config.model, config.optimizer
+            data, tensors = config.reader._process_texts_for_model(config.samples)
+            loader = DataLoader(tensors, batch_size=8)
+            for epoch in range(2):
+                for i, x in enumerate(loader):
+                    optimizer.zero_grad()
+                    loss = model(x).mean() / args.accum
+                    loss.backward()
+                    if (i + 1) % args.accum == 0:
+                        optimizer.step()
+
+        main(args)
+        """,
+    ),
     "batches_drawn_by_hand": (
         "GA101",
         """
