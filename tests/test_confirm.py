@@ -214,6 +214,9 @@ def test_exit_codes(folder: Path) -> None:
     assert run(folder, "fine.py").returncode == 0
     assert run(folder, "missing.py").returncode == 2
     assert run(folder, "--device", "tpu", "train.py").returncode == 2
+    done = run(folder, "--device", "cuda:77", "train.py")
+    assert done.returncode == 3
+    assert "torch finds no device `cuda:77` here" in " ".join(done.stdout.split())
 
 
 def test_a_process_of_slices_cannot_leave_its_folder(tmp_path: Path) -> None:

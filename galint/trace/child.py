@@ -127,7 +127,7 @@ def main(argv: list[str]) -> int:
             end = {"how": "failed", "error": f"SystemExit: {code}"}
     except BaseException as error:
         if recorder.stopped or isinstance(error, KeptCheckpoint):
-            end = {"how": "stopped"}
+            end = {"how": "stopped"} | ({"why": str(error)} if isinstance(error, KeptCheckpoint) else {})
         else:
             end = {"how": "failed", "error": f"{type(error).__name__}: {error}"}
             traceback.print_exception(error.with_traceback(_users(error.__traceback__)))

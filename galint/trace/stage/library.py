@@ -73,7 +73,9 @@ def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs
         return _MATH[last](*args)
     flows = world.flows_in((args, kwargs))
     if last == "DataLoader":
-        return Unknown(world, text, "loader")  # whatever it is made of: a name may have taken its data for a model's output
+        return Unknown(
+            world, text, "loader"
+        )  # whatever it is made of: a name may have taken its data for a model's output
     if flows:
         stacked = last in {"stack", "cat", "mean", "sum"} and root == "torch"
         if stacked:
