@@ -17,6 +17,7 @@ pytest.importorskip("torch")
 from galint.analysis import analyse
 from galint.config import Config
 from galint.discovery import Target
+from galint.run import project
 from galint.source import Source
 from galint.syntax import parse
 from galint.trace.concluding import Outcome
@@ -213,6 +214,9 @@ def test_exit_codes(folder: Path) -> None:
     assert run(folder, "fine.py").returncode == 0
     assert run(folder, "missing.py").returncode == 2
     assert run(folder, "--device", "tpu", "train.py").returncode == 2
+    done = run(folder, "--device", "cuda:77", "train.py")
+    assert done.returncode == 3
+    assert "torch finds no device `cuda:77` here" in " ".join(done.stdout.split())
 
 
 def test_a_process_of_slices_cannot_leave_its_folder(tmp_path: Path) -> None:
@@ -235,3 +239,27 @@ def test_a_process_of_slices_cannot_leave_its_folder(tmp_path: Path) -> None:
     )
     assert done.stdout.strip() == "5", done.stderr
     assert (here / "mine.txt").exists() and not (tmp_path / "theirs.txt").exists()
+
+
+def test_a_file_far_down_a_large_tree_is_confirmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Rows of the 300th file do not fit into a code object as they are.
+    monkeypatch.setattr(project, "_INDICES", {Path(f"seen{i}.py"): i + 1 for i in range(300)})
+    monkeypatch.setattr(project, "_PATHS", {i + 1: Path(f"seen{i}.py") for i in range(300)})
+    (tmp_path / "helper.py").write_text("def propagate(loss, n):\n    (loss / n).backward()\n", encoding="utf-8")
+    main = tmp_path / "main.py"
+    main.write_text(
+        "from helper import propagate\n\n"
+        "def train(model, optimizer, loader, criterion, accumulation_steps=4):\n"
+        "    for i, (x, y) in enumerate(loader):\n"
+        "        optimizer.zero_grad()\n"
+        "        propagate(criterion(model(x), y), accumulation_steps)\n"
+        "        if (i + 1) % accumulation_steps == 0:\n"
+        "            optimizer.step()\n",
+        encoding="utf-8",
+    )
+    found = confirm([Target(main, str(main), Config(), tmp_path)], LIMITS)
+    (out,) = [o for o in found.outcomes if o.finding.code == "GA101"]
+    assert (out.status, out.how, out.measured) == (Status.CONFIRMED, "slice", "N·w = 0, 0, 0, 1"), out
+    assert out.shown is not None
+    assert (Path(out.shown.file).name, out.shown.line) == ("main.py", 8)
+    assert {(Path(m.file).name, m.line) for m in out.shown.micros} == {("helper.py", 2)}

@@ -193,6 +193,101 @@ SHAPES = {
                         self.optimizer.step()
         """,
     ),
+    "an_optimizer_of_the_file": (
+        "GA101",
+        """
+        class Descent(torch.optim.Optimizer):
+            def __init__(self, params, lr=0.1, amsgrad=False):
+                super().__init__(params, {"lr": lr, "amsgrad": amsgrad})
+
+            def step(self, closure=None):
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        if p.grad is None:
+                            continue
+                        state = self.state[p]
+                        if len(state) == 0:
+                            state["step"] = 0
+                        state["step"] += 1
+                        p.data.add_(p.grad.data, alpha=-group["lr"])
+
+        class Warm:
+            def __init__(self, optimizer, warmup):
+                self.optimizer, self.warmup, self.count = optimizer, warmup, 0
+
+            def step(self):
+                self.count += 1
+                for group in self.optimizer.param_groups:
+                    group["lr"] = min(1.0, self.count / self.warmup)
+                self.optimizer.step()
+
+            def zero_grad(self):
+                self.optimizer.zero_grad()
+
+        def train(model, loader):
+            optimizer = Warm(Descent(model.parameters()), 100)
+            for i, x in enumerate(loader):
+                optimizer.zero_grad()
+                loss = model(x).mean() / args.accum
+                loss.backward()
+                if (i + 1) % args.accum == 0:
+                    optimizer.step()
+        """,
+    ),
+    "a_context_manager_of_the_file": (
+        "GA101",
+        """
+        from contextlib import contextmanager
+
+        @contextmanager
+        def cleared(optimizer):
+            optimizer.zero_grad()
+            yield optimizer
+
+        def train(model, optimizer, loader):
+            for i, x in enumerate(loader):
+                with cleared(optimizer):
+                    loss = model(x).mean() / args.accum
+                    loss.backward()
+                if (i + 1) % args.accum == 0:
+                    optimizer.step()
+        """,
+    ),
+    "n_worked_out_of_unknown_numbers": (
+        "GA101",
+        """
+        def train(model, optimizer, loader, config):
+            replicas = config.local_world_size
+            accum_steps = max(1, config.batch_of_a_step // replicas)
+            held = 0
+            for x in loader:
+                optimizer.zero_grad()
+                loss = model(x).mean() / accum_steps
+                loss.backward()
+                held += 1
+                if held >= accum_steps:
+                    optimizer.step()
+                    held = 0
+        """,
+    ),
+    "data_made_by_something_called_like_a_model": (
+        "GA101",
+        """
+        def main(config):
+            model, optimizer = config.model, config.optimizer
+            data, tensors = config.reader._process_texts_for_model(config.samples)
+            loader = DataLoader(tensors, batch_size=8)
+            for epoch in range(2):
+                for i, x in enumerate(loader):
+                    optimizer.zero_grad()
+                    loss = model(x).mean() / args.accum
+                    loss.backward()
+                    if (i + 1) % args.accum == 0:
+                        optimizer.step()
+
+        main(args)
+        """,
+    ),
     "batches_drawn_by_hand": (
         "GA101",
         """

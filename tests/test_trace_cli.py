@@ -119,8 +119,9 @@ def test_a_checkpoint_written_by_hand_is_protected(tmp_path: Path) -> None:
     script(tmp_path, inside=inside)
     (tmp_path / "model.ckpt").write_bytes(b"precious")
     os.utime(tmp_path / "model.ckpt", (1e9, 1e9))
-    galint(tmp_path, "trace", "--no-lint", "--", "train.py", GALINT_KEEP_TEMPORARY="1")
+    done = galint(tmp_path, "trace", "--no-lint", "--", "train.py", GALINT_KEEP_TEMPORARY="1")
     assert (tmp_path / "model.ckpt").read_bytes() == b"precious"
+    assert "the script was ended: galint trace keeps `model.ckpt`" in done.stdout
 
 
 def test_a_crash_keeps_what_was_traced_and_exits_with_three(tmp_path: Path) -> None:

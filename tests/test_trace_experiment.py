@@ -21,6 +21,7 @@ from galint.diagnostic import Diagnostic  # noqa: E402
 from galint.errors import ConfigError  # noqa: E402
 from galint.rule import Severity  # noqa: E402
 from galint.source import Span  # noqa: E402
+from galint.trace.experiment import study  # noqa: E402
 from galint.trace.experiment.data import cifar10, synthetic  # noqa: E402
 from galint.trace.experiment.loops import MISTAKES, Curve, Plan, plans, train  # noqa: E402
 from galint.trace.experiment.nets import resnet18, small  # noqa: E402
@@ -220,3 +221,33 @@ def test_verdicts_join_the_findings_of_their_loop() -> None:
     assert dead.status is Status.CONFIRMED and dead.finding is not None and dead.finding["line"] == 8
     assert not any(v.rule == "GA201" for v in joined)  # the same numbers as the finding that explains them
     assert [(d.code, d.filename) for d in left] == [("GA304", "train.py"), ("GA101", "else.py")]
+
+
+def test_an_interrupted_study_reports_the_runs_that_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    def trained(plan: Plan, *rest: Any) -> Curve:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(plan.name)
+        return train(plan, *rest)
+
+    monkeypatch.setattr(study, "train", trained)
+    settings = study.Settings(quick=True, steps=2, device="cpu", output=tmp_path / "out")
+    assert study.study(settings) == 130
+    body = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    assert [r["name"] for r in body["runs"]] == done == ["64 batchnorm", "16x4 batchnorm"]
+    assert body["title"].endswith(f"interrupted after 2 of {len(plans())} runs")
+    assert (tmp_path / "out" / "experiment.png").read_bytes().startswith(b"\x89PNG")
+    assert "interrupted after 2" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_interrupt_before_the_first_run_is_done_ends_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trained(*_: Any) -> Curve:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "train", trained)
+    with pytest.raises(KeyboardInterrupt):
+        study.study(study.Settings(quick=True, steps=2, device="cpu", output=tmp_path / "out"))

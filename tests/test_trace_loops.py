@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 F = torch.nn.functional
 nn = torch.nn
 
-from galint.trace import NotTheLargeBatch, Status, Watch, watch  # noqa: E402
+from galint.trace import NotTheLargeBatch, Status, Watch, sampling, watch  # noqa: E402
 from galint.trace.pytest_plugin import galint_watch  # noqa: E402, F401  (the entry point gives it to other projects)
 
 N = 4
@@ -553,6 +553,52 @@ def test_the_fixture_watches_until_the_test_ends(galint_watch: Any) -> None:  # 
             optimizer.step()
             optimizer.zero_grad()
     t.assert_large_batch(windows=3)
+
+
+def test_the_fixture_may_be_left_before_the_test_ends(galint_watch: Any) -> None:  # noqa: F811
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    backward = torch.autograd.backward
+    with galint_watch(model, optimizer) as t:
+        assert torch.autograd.backward is not backward
+        for x, y in batches()[:N]:
+            (F.cross_entropy(model(x), y) / N).backward()
+        optimizer.step()
+    assert torch.autograd.backward is backward
+    optimizer.step()  # unseen
+    assert len(t.windows) == 1
+    t.assert_large_batch()
+
+
+def test_a_gradient_that_cannot_be_read_is_no_verdict_and_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> torch.Tensor:
+        raise NotImplementedError("no such layout")
+
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch(model, optimizer) as t:
+        monkeypatch.setattr(sampling, "_view", fail)
+        for x, y in batches()[:N]:
+            (F.cross_entropy(model(x), y) / N).backward()
+        assert all(p.grad is not None for p in model.parameters())
+        monkeypatch.undo()
+        optimizer.step()
+    (window,) = t.windows
+    assert window.unsupported == "a gradient cannot be sampled: NotImplementedError: no such layout"
+    assert not t.confirmed
+
+
+@pytest.mark.parametrize("width", [512, 8])
+def test_small_parameters_are_left_out_only_beside_large_ones(width: int) -> None:
+    model = nn.Sequential(nn.Linear(width, width), nn.LayerNorm(width), nn.Linear(width, width), nn.Linear(width, 4))
+    sampler = sampling.Sampler(torch.optim.SGD(model.parameters(), lr=0.1))
+    sampled = {id(p) for p, *_ in sampler.slots}
+    everything = list(model.parameters())
+    # 512: one element in 65 is read, so that a bias of 512 would give half a block. 8: all are read.
+    kept = [p for p in everything if p.dim() == 2] if width == 512 else everything
+    assert sampled == {id(p) for p in kept}
+    assert sampler.size == sum(sampler.counts)
+    sampler.remove()
 
 
 @pytest.fixture

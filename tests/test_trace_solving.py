@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from galint.trace import solving  # noqa: E402
 from galint.trace.solving import compare, gram, solve  # noqa: E402
 
 
@@ -71,3 +72,24 @@ def test_comparison_against_a_reference() -> None:
     rows = torch.eye(2, 4)
     ratio, cosine, error = compare(gram(torch.cat([rows, 4 * rows.mean(0, keepdim=True)])), [0.5, 0.5])
     assert (ratio, cosine, error) == pytest.approx((4, 1, 3))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 9])
+def test_elimination_gives_what_the_eigenvalues_give(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(count)
+    shared = torch.randn(1, 500)
+    rows = shared + torch.randn(count, 500) * torch.logspace(0, 4, count)[:, None]
+    weights = torch.linspace(-1, 2, count)
+    matrix = gram(torch.cat([rows, (weights @ rows)[None]]))
+    quick = solve(matrix, [1.0] * count, False)
+    monkeypatch.setattr(solving, "FEW", 0)
+    slow = solve(matrix, [1.0] * count, False)
+    assert quick is not None and slow is not None
+    assert quick.rows == pytest.approx(weights.tolist(), rel=1e-4, abs=1e-5)
+    assert slow.rows == pytest.approx(quick.rows, rel=1e-6, abs=1e-8)
+
+
+def test_elimination_leaves_what_is_not_determined_to_the_prediction() -> None:
+    row = torch.randn(1, 500, generator=torch.Generator().manual_seed(3))
+    answer = solve(gram(torch.cat([row, row, 2 * row])), [0.5, 1.5], False)
+    assert answer is not None and answer.rows == pytest.approx([0.5, 1.5], abs=1e-9)

@@ -27,20 +27,30 @@ SWALLOWED = 3
 """How often a script may swallow StopTracing before the process is ended without asking."""
 
 
+MOST_WAITING = 256
+"""Events that wait for their window to be written."""
+
+
 class _Stream:
-    """Writes lines; flushes at each window, so that a crash loses none."""
+    """Writes the lines of each window when it ends, together and flushed, so that a crash loses none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.file = path.open("w", encoding="utf-8")
+        self.waiting: list[Record] = []
 
     def __call__(self, record: Record) -> None:
-        self.file.write(to_line(record) + "\n")
-        if not isinstance(record, Window) and not isinstance(record, Header):
-            return
+        self.waiting.append(record)
+        if isinstance(record, Window | Header) or len(self.waiting) >= MOST_WAITING:
+            self._write()
+
+    def _write(self) -> None:
+        self.file.writelines(to_line(record) + "\n" for record in self.waiting)
         self.file.flush()
+        self.waiting = []
 
     def end(self, **body: Any) -> None:
+        self._write()
         self.file.write(json.dumps({"type": "end", **body}) + "\n")
         self.file.close()
 
@@ -117,7 +127,7 @@ def main(argv: list[str]) -> int:
             end = {"how": "failed", "error": f"SystemExit: {code}"}
     except BaseException as error:
         if recorder.stopped or isinstance(error, KeptCheckpoint):
-            end = {"how": "stopped"}
+            end = {"how": "stopped"} | ({"why": str(error)} if isinstance(error, KeptCheckpoint) else {})
         else:
             end = {"how": "failed", "error": f"{type(error).__name__}: {error}"}
             traceback.print_exception(error.with_traceback(_users(error.__traceback__)))

@@ -66,8 +66,12 @@ class Outcome:
 
 
 def conclude(job: Job, where: Where, trouble: str = "") -> list[Outcome]:
-    """An outcome for each finding of a job. `where` turns a slice's row into the user's file and line."""
-    tries: dict[str, _Try] = {how: _Try(job, how, where) for how in ("slice", "replay") if how in job.results}
+    """An outcome for each finding of a job. `where` turns a program's row into the user's file and line."""
+
+    def place(row: int) -> tuple[str, int]:
+        return where(job.row(row))
+
+    tries: dict[str, _Try] = {how: _Try(job, how, place) for how in ("slice", "replay") if how in job.results}
     return [_decide(d, job, tries, trouble) for d in job.findings]
 
 

@@ -73,6 +73,9 @@ def main(argv: list[str]) -> int:
         __import__("torch._dynamo")
     torch.set_num_threads(1)
     wanted = request["device"]
+    if wanted.startswith("cuda") and int(wanted.partition(":")[2] or 0) >= torch.cuda.device_count():
+        sys.stderr.write(f"torch finds no device `{wanted}` here\n")
+        return 1
     device = torch.device(wanted if wanted != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
     rank, world = int(request["rank"]), int(request["world"])
     if any(job["ddp"] for job in request["jobs"]):

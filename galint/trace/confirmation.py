@@ -116,7 +116,7 @@ def _at(found: Sequence[Diagnostic], line: int) -> list[Diagnostic]:
 
 
 def _where(analysis: Analysis, source: Source) -> Where:
-    """The user's file and line for a slice's row."""
+    """The user's file and line for a program's row."""
 
     def where(row: int) -> tuple[str, int]:
         if analysis.project is not None and row >= STRIDE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
 import marshal
@@ -26,11 +27,12 @@ from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
 from galint.run.names import MICRO_SIZE, ONE_WINDOW
 from galint.run.nodes import path_terminal, terminal
+from galint.run.project import STRIDE
 from galint.run.reach import BACKWARD, STEP
 from galint.run.static import Static
 from galint.trace.model import TraceError
 from galint.trace.stage import SLICE
-from galint.trace.stage.expressions import NoSlice
+from galint.trace.stage.expressions import NoSlice, composed
 from galint.trace.stage.replaying import operations, program
 from galint.trace.stage.slicing import cut
 
@@ -50,8 +52,15 @@ class Job:
     source: str = ""
     """The slice as text."""
     no_slice: str = ""
+    files: list[int] = field(default_factory=list)
+    """Numbers of the files that the slice's rows are in."""
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     ranks: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def row(self, row: int) -> int:
+        """The program's row of a row in the compiled slice."""
+        index, inside = divmod(row, STRIDE)
+        return self.files[index - 1] * STRIDE + inside if index else row
 
 
 def jobs(analysis: Analysis, findings: Sequence[Diagnostic], first: int = 0) -> tuple[list[Job], list[Diagnostic]]:
@@ -163,13 +172,13 @@ def _fill(job: Job, analysis: Analysis, norm: bool) -> None:
         "n": _usual(run),
         "limit": MOST_WINDOWS,
         "operations": [[o.kind, o.row, o.optimizer, o.data] for o in found],
-        "replay": _code(compile(program(found), SLICE, "exec")) if any(o.kind == "backward" for o in found) else None,
+        "replay": _code(program(found), job) if any(o.kind == "backward" for o in found) else None,
         "slice": None,
         "names": [],
     }
     try:
         made = cut(bodies, static, entry.function, entry.owner, _calls(run, entry.function))
-        body["slice"] = _code(compile(made.tree, SLICE, "exec"))
+        body["slice"] = _code(made.tree, job)
         body["names"] = sorted(made.names)
         job.source = made.text
     except (NoSlice, SyntaxError, ValueError, TypeError, RecursionError) as error:
@@ -183,7 +192,16 @@ def _usual(run: RunResult) -> int:
     return lengths.most_common(1)[0][0] if lengths else 0
 
 
-def _code(code: Any) -> str:
+def _code(tree: ast.Module, job: Job) -> str:
+    """The compiled tree. Code objects hold lines of 32 bits: its files are numbered from one."""
+    for node in ast.walk(tree):
+        row = getattr(node, "lineno", 0)
+        if row >= STRIDE:
+            index, inside = divmod(row, STRIDE)
+            if index not in job.files:
+                job.files.append(index)
+            node.lineno = node.end_lineno = (job.files.index(index) + 1) * STRIDE + inside  # type: ignore[attr-defined]
+    code = compile(tree, SLICE, "exec")
     return base64.b64encode(marshal.dumps(code)).decode("ascii")
 
 
@@ -235,7 +253,7 @@ def _terminals(run: RunResult, values: dict[str, Any], known: dict[str, Any]) ->
         *((k, v) for k, v in known.items() if run.roles.get(k) in {"window", "epochs"}),
     ]:
         name = path_terminal(path)
-        if value is not None and name and path.endswith((name, f"{name}']")):
+        if value is not None and name and not composed(path) and path.endswith((name, f"{name}']")):
             out.setdefault(name, set()).add(value)
     return {k: next(iter(v)) for k, v in out.items() if len(v) == 1}
 

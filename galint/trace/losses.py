@@ -59,6 +59,9 @@ _PASS = [
 ]
 
 
+_ARITHMETIC = {"MulBackward", "DivBackward", "AddBackward", "SubBackward", "MeanBackward", "SumBackward"}
+
+
 class Lazy:
     """A product of numbers, some of them still on a device."""
 
@@ -111,6 +114,8 @@ class LossInfo:
 
     def times(self, value: Any, divide: bool) -> None:
         """Note a scalar multiplication or division of the loss."""
+        if isinstance(value, torch.Tensor) and value.device.type == "cpu":
+            value = float(value)
         self.factor.times(value, divide)
         one = Lazy()
         one.times(value, divide)
@@ -130,29 +135,32 @@ class LossInfo:
         return chosen
 
 
-@dataclass(slots=True)
-class _Tag:
-    name: str
-    reduction: str
-    batch_size: int | None
-    items: int | None
+Tag = tuple[str, str, int | None, int | None]
+"""What a loss function told of its result: name, reduction, batch size, items."""
 
 
 def tagging(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     """A loss function that tags its result's node and otherwise does what the original does."""
+    compiling = torch.compiler.is_compiling
 
     @functools.wraps(original)
     def loss_function(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
-        if torch.compiler.is_compiling():
+        if compiling():
             return result
-        node: Any = result.grad_fn if isinstance(result, torch.Tensor) and result.dim() == 0 else None
-        if node is not None and LOSS_TAG not in node.metadata:
+        node: Any = result.grad_fn if isinstance(result, torch.Tensor) and not result.ndim else None
+        if node is None:
+            return result
+        tags = node.metadata
+        if LOSS_TAG not in tags:
             first = args[0] if args else kwargs.get("input")
-            size = int(first.shape[0]) if isinstance(first, torch.Tensor) and first.dim() else None
-            reduction = str(kwargs.get("reduction", "mean"))
-            node.metadata[LOSS_TAG] = _Tag(
-                name, "mean" if reduction == "batchmean" else reduction, size, _items(name, args, kwargs, size)
+            size = first.shape[0] if isinstance(first, torch.Tensor) and first.ndim else None
+            reduction = kwargs.get("reduction", "mean")
+            tags[LOSS_TAG] = (
+                name,
+                "mean" if reduction == "batchmean" else str(reduction),
+                size,
+                _items(name, args, kwargs, size),
             )
         return result
 
@@ -190,23 +198,19 @@ def read_loss(root: Any, gradient: Any = None) -> LossInfo:
     return info
 
 
-def _parents(node: Any) -> list[Any]:
-    return [parent for parent, _ in node.next_functions]
-
-
 def _walk(node: Any, info: LossInfo, depth: int) -> None:
     for _ in range(_MAX_DEPTH):
         tags = node.metadata
         if SCALE_TAG in tags:
             info.scale.times(tags[SCALE_TAG])
-            node = next(p for p in _parents(node) if p is not None)
+            node = next(p for p, _ in node.next_functions if p is not None)
             continue
-        name = type(node).__name__
-        stem = name.rstrip("0123456789")
-        if LOSS_TAG in tags or hasattr(node, "_saved_reduction"):
-            _leaf(node, tags.get(LOSS_TAG), stem, info)
+        stem = type(node).__name__.rstrip("0123456789")
+        tag = tags.get(LOSS_TAG)
+        if tag is not None or (stem not in _ARITHMETIC and hasattr(node, "_saved_reduction")):
+            _leaf(node, tag, stem, info)
             return
-        parents = _parents(node)
+        parents = [parent for parent, _ in node.next_functions]
         live = [p for p in parents if p is not None]
         if stem in ("MulBackward", "DivBackward") and len(live) == 1:
             other = _other(node, parents)
@@ -265,12 +269,13 @@ def _other(node: Any, parents: list[Any]) -> Any:
     return value if isinstance(value, int | float) else None
 
 
-def _leaf(node: Any, tag: _Tag | None, stem: str, info: LossInfo) -> None:
+def _leaf(node: Any, tag: Tag | None, stem: str, info: LossInfo) -> None:
     info.counted = True
-    info.name = tag.name if tag else stem.removesuffix("Backward")
+    items: int | None = None
     if tag is not None:
-        info.reduction, info.batch_size = tag.reduction, tag.batch_size
+        info.name, info.reduction, info.batch_size, items = tag
     else:
+        info.name = stem.removesuffix("Backward")
         info.reduction = {1: "mean", 2: "sum"}.get(int(node._saved_reduction), "unknown")
         saved = node._saved_self
         info.batch_size = int(saved.shape[0]) if saved.dim() else None
@@ -278,8 +283,8 @@ def _leaf(node: Any, tag: _Tag | None, stem: str, info: LossInfo) -> None:
     if isinstance(weight, torch.Tensor) and weight.numel() == 1:
         info.items = Lazy()
         info.items.times(weight)
-    elif tag is not None and tag.items is not None:
-        info.items = Lazy(float(tag.items))
+    elif items is not None:
+        info.items = Lazy(float(items))
     if info.items is not None:
         info.candidates = [info.items]
     if info.batch_size is not None:

@@ -132,6 +132,7 @@ class Window:
     buckets: int | None = None
     """Collectives of one synchronised backward: the minimum a window needs (None without DDP)."""
     update_norm: float | None = None
+    """How far the step moved the sampled parameters; first windows and doubtful ones only, as `parameter_norm`."""
     parameter_norm: float | None = None
     unsupported: str | None = None
 
@@ -215,14 +216,19 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
+    if isinstance(value, Micro):
+        return _fields(value)
     return str(value)
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {name: _plain(getattr(record, name)) for name in record.__slots__}
 
 
 def to_json(record: Record) -> dict[str, Any]:
     """A record as a JSON object with its `type`."""
     kind = next(name for name, cls in _KINDS.items() if isinstance(record, cls))
-    body: dict[str, Any] = _plain(dataclasses.asdict(record))
-    return {"type": kind, **body}
+    return {"type": kind, **_fields(record)}
 
 
 def to_line(record: Record) -> str:

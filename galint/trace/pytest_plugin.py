@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def galint_watch() -> Iterator[Callable[..., Watch]]:
-    """A function `galint_watch(model, optimizer)`: tracing starts with the call and ends with the test.
+    """A function `galint_watch(model, optimizer)`: tracing starts with the call and ends with the test, or its `with`.
 
     The returned watch has `assert_large_batch()`, `windows` and `verdicts`.
     """

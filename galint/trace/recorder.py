@@ -146,6 +146,7 @@ class Recorder:
         event.data["allreduces"] = reduces
         for state in states:
             row = state.sampler.end()
+            state.unsupported = state.sampler.trouble or state.unsupported
             if row is None:
                 continue
             micro = micro_of(info, event.file, event.line, event.seq, self.batch, state.boundary)
@@ -166,8 +167,8 @@ class Recorder:
         self.draws_at_batch = self.draws
 
     def _collectives(self) -> dict[int, int]:
-        counts = {}
-        for wrapper in list(self.wrappers):
+        counts: dict[int, int] = {}
+        for wrapper in list(self.wrappers) if self.wrappers else ():
             with suppress(Exception):  # a process group without sequence numbers: counts stay unknown
                 counts[id(wrapper)] = int(wrapper.process_group._get_sequence_number_for_group())
         return counts
@@ -370,7 +371,7 @@ class Recorder:
         window.skipped = skipped
         window.loader = self.current is not None
         window.buckets = max((m.allreduces for m in window.micros), default=0) or None
-        typical = Counter(state.lengths).most_common(1)[0][0] if state.lengths else window.n
+        typical = max(state.lengths, key=state.lengths.__getitem__, default=window.n)
         window.tail = self._at_end_of_epoch() and window.n < max(typical, divided_by(window))
         for entry in state.pending:
             if entry.coefficient != 0 and not skipped:

@@ -118,6 +118,8 @@ def text(
         )
     if trace.end.get("internal"):
         console.print(Text(f"the trace broke off: {trace.end['internal']}", style="red"), soft_wrap=True)
+    if trace.end.get("why"):
+        console.print(Text(f"the script was ended: {trace.end['why']}"))
     kept = trace.end.get("kept") or []
     if kept:
         console.print(Text(f"not written, because the run was traced: {', '.join(map(short, kept[:5]))}", style="dim"))

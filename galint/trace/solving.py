@@ -19,6 +19,12 @@ import torch
 CUTOFF = 1e-9
 """Eigenvalues of the unit-norm Gram matrix below this are rounding of float32 samples, not information."""
 
+FEW = 12
+"""Rows up to which elimination is quicker than numpy."""
+
+PIVOT = 1e-2
+"""Least share of a row that those before it must leave unexplained for plain elimination to be exact."""
+
 
 @dataclass(slots=True)
 class Solution:
@@ -45,13 +51,51 @@ def solve(matrix: torch.Tensor, predicted: list[float], stale: bool) -> Solution
     `predicted` are the ledger's coefficients of the k rows (and of the stale row when there is one).
     None when a gradient is not finite.
     """
-    table = matrix.numpy()  # a problem of a few numbers: numpy starts faster than torch
-    if not np.isfinite(table).all():
+    table: list[list[float]] = matrix.tolist()
+    if not all(map(math.isfinite, (x for line in table for x in line))):
         return None
     count = len(table) - 1
-    system, right, whole = table[:count, :count], table[:count, count], float(table[count, count])
+    whole = table[count][count]
     applied_norm = math.sqrt(max(whole, 0.0))
-    norms = np.sqrt(np.clip(np.diagonal(system), 0.0, None))
+    norms = [math.sqrt(max(table[i][i], 0.0)) for i in range(count)]
+    answer = _eliminated(table, norms) if count <= FEW and all(norms) else None
+    if answer is None:
+        answer = _nearest(matrix.numpy(), norms, predicted, stale)
+    left = whole - 2 * sum(a * line[count] for a, line in zip(answer, table, strict=False))
+    left += sum(a * b * x for a, line in zip(answer, table, strict=False) for b, x in zip(answer, line, strict=False))
+    residual = math.sqrt(max(left, 0.0)) / applied_norm if applied_norm > 0 else 0.0
+    carry = answer.pop() if stale else None
+    return Solution(answer, carry, residual, norms[: len(answer)], applied_norm)
+
+
+def _eliminated(table: list[list[float]], norms: list[float]) -> list[float] | None:
+    """The solution by elimination on the unit-norm matrix; None where it is not plainly determined.
+
+    A window's matrix is a few numbers wide: starting an eigenvalue routine for it costs more than this does.
+    """
+    count = len(norms)
+    rows = [
+        [table[i][j] / (norms[i] * norms[j]) for j in range(count)] + [table[i][count] / norms[i]] for i in range(count)
+    ]
+    for i, row in enumerate(rows):
+        if row[i] < PIVOT:
+            return None
+        for other in rows[i + 1 :]:
+            factor = other[i] / row[i]
+            for j in range(i, count + 1):
+                other[j] -= factor * row[j]
+    answer = [0.0] * count
+    for i in reversed(range(count)):
+        row = rows[i]
+        answer[i] = (row[count] - sum(row[j] * answer[j] for j in range(i + 1, count))) / row[i]
+    return [a / n for a, n in zip(answer, norms, strict=True)]
+
+
+def _nearest(table: Any, lengths: list[float], predicted: list[float], stale: bool) -> list[float]:
+    """The solution that is nearest to the ledger's prediction in the directions that the rows do not determine."""
+    count = len(table) - 1
+    system, right, whole = table[:count, :count], table[:count, count], float(table[count, count])
+    norms = np.asarray(lengths)
     inverse = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
     guess = np.asarray(predicted, dtype=np.float64)
     if stale and guess[-1] != 0:
@@ -64,11 +108,7 @@ def solve(matrix: torch.Tensor, predicted: list[float], stale: bool) -> Solution
     gap = vectors.T @ ((right - system @ guess) * inverse)
     keep = values > CUTOFF * max(count, 1)
     answer = guess + inverse * (vectors @ np.divide(gap, values, out=np.zeros_like(gap), where=keep))
-    left = _left(system, right, whole, answer)
-    residual = math.sqrt(max(left, 0.0)) / applied_norm if applied_norm > 0 else 0.0
-    numbers = [float(x) for x in answer]
-    carry = numbers.pop() if stale else None
-    return Solution(numbers, carry, residual, [float(x) for x in norms[: len(numbers)]], applied_norm)
+    return [float(x) for x in answer]
 
 
 def _left(system: Any, right: Any, whole: float, answer: Any) -> float:
@@ -81,13 +121,13 @@ def compare(matrix: torch.Tensor, weights: list[float]) -> tuple[float, float, f
 
     Rows after the first `len(weights)` count with weight 0. (nan, nan, nan) when the reference is zero.
     """
-    table = matrix.numpy()
+    table: list[list[float]] = matrix.tolist()
     last = len(table) - 1
-    vector = np.zeros(last)
-    vector[: len(weights)] = weights
-    reference = float(vector @ table[:last, :last] @ vector)
-    applied = float(table[last, last])
-    inner = float(vector @ table[:last, last])
+    applied = table[last][last]
+    inner = sum(w * x for w, x in zip(weights, table[last], strict=False))
+    reference = sum(
+        a * b * x for a, line in zip(weights, table, strict=False) for b, x in zip(weights, line, strict=False)
+    )
     if not reference > 0:
         return math.nan, math.nan, math.nan
     ratio = math.sqrt(max(applied, 0.0) / reference)

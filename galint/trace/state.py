@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +40,8 @@ class OptimizerState:
     def __init__(self, optimizer: torch.optim.Optimizer, label: str) -> None:
         self.label = label
         self.index = 0
-        self.lengths: list[int] = []
+        self.lengths: Counter[int] = Counter()
+        """How many windows had each length."""
         self.sampler = Sampler(optimizer)
         self.members = {id(p) for p in trainable(optimizer)}
         self.unsupported = unsupported_parameters(trainable(optimizer))
@@ -47,12 +49,14 @@ class OptimizerState:
         self.stale_coefficient = 0.0
         self.preclip: torch.Tensor | None = None
         self.boundary = False
+        self.differed = False
+        """Whether the window before this one was not the large batch's."""
         self.reset()
 
     def reset(self) -> None:
         """Begin a new window."""
         self.pending: list[Pending] = []
-        self.captured: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None
+        self.captured: tuple[torch.Tensor, torch.Tensor, torch.Tensor | None] | None = None
         self.notes: dict[str, list[dict[str, Any]]] = {
             "clips": [],
             "unscales": [],
@@ -104,6 +108,12 @@ class OptimizerState:
             self.preclip = self.preclip / scale
         self.unscaled = True
 
+    @property
+    def _in_doubt(self) -> bool:
+        """Whether this window may be wrong, so that what its update does to the parameters will be asked."""
+        odd = any(e.coefficient != 1 for e in self.pending) or self.stale_coefficient != 0
+        return self.index == 0 or self.differed or odd
+
     def capture(self, fused_scale: float | None) -> None:
         """Read what the step is about to apply, before clipping, and what will be left behind."""
         left = self.sampler.snapshot()
@@ -113,7 +123,7 @@ class OptimizerState:
             for entry in self.pending:
                 entry.coefficient /= fused_scale
             self.stale_coefficient /= fused_scale
-        self.captured = (applied, left, self.sampler.parameters())
+        self.captured = (applied, left, self.sampler.parameters() if self._in_doubt else None)
 
     def close(self, file: str, line: int, seq: int, rank: int, applied_elsewhere: set[int]) -> Window:
         """The window that this step ends, with its numbers (without them when nothing was captured)."""
@@ -135,14 +145,15 @@ class OptimizerState:
         if self.captured is not None and window.unsupported is None and self.pending:
             applied, _, before = self.captured
             measure(window, self.pending, applied, self.stale, self.stale_coefficient, set(self.lengths))
-            after = self.sampler.parameters()
-            window.update_norm = float((after - before).norm())
-            window.parameter_norm = float(before.norm())
+            self.differed = (window.relative_error or 0.0) > CLOSE
+            if before is not None:
+                update = self.sampler.parameters().sub_(before)
+                window.update_norm, window.parameter_norm = torch.stack([update, before]).norm(dim=1).tolist()
         return window
 
     def next_window(self, window: Window) -> None:
         """Forget the window that was closed; keep what it left in `.grad`."""
-        self.lengths.append(window.n)
+        self.lengths[window.n] += 1
         self.index += 1
         if self.captured is not None:
             self.stale = self.captured[1]

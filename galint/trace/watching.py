@@ -45,6 +45,8 @@ class Watch:
         self._hooks = Hooks(self.recorder)
 
     def __enter__(self) -> Self:
+        if Watch._active is self:
+            return self  # `with galint_watch(…) as t:` in a test: the fixture has begun it
         if Watch._active is not None:
             raise RuntimeError("another galint.trace.watch is active in this process")
         Watch._active = self
@@ -69,6 +71,8 @@ class Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if Watch._active is not self:
+            return
         if error is None:
             leftovers.finish(self.recorder)
         self._hooks.remove()

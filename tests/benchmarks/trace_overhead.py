@@ -69,13 +69,18 @@ class Loop:
         torch.manual_seed(0)
         self.model = make().to(device)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
-        self.x, self.y = torch.randn(shape, device=device), torch.randint(0, 10, (shape[0],), device=device)
+        self.batches = [
+            (torch.randn(shape, device=device), torch.randint(0, 10, (shape[0],), device=device)) for _ in range(32)
+        ]
+        self.next = 0
         self.device = device
 
     def window(self) -> None:
         """N micro-batches and a step."""
         for _ in range(N):
-            (nn.functional.cross_entropy(self.model(self.x), self.y) / N).backward()
+            x, y = self.batches[self.next % len(self.batches)]
+            self.next += 1
+            (nn.functional.cross_entropy(self.model(x), y) / N).backward()
         self.optimizer.step()
         self.optimizer.zero_grad()
         if self.device != "cpu":

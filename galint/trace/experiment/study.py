@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -49,15 +50,27 @@ def names() -> list[str]:
 
 
 def study(settings: Settings, output_format: str = "text") -> int:
-    """Train all runs and write `results.json`, `experiment.png`, `experiment.svg` and `report.html`. Always 0."""
+    """Train all runs and write `results.json`, `experiment.png`, `experiment.svg` and `report.html`. 0, or 130 when interrupted.
+
+    An interrupt ends the training, not the study: the runs that are done are reported.
+    """
     device = _device(settings.device)
     images = _images(settings)
     chosen = [p for p in plans() if not settings.only or p.name in settings.only]
     _writable(settings.output)
-    curves = _run(settings, chosen, images, device)
+    curves: list[Curve] = []
+    code = 0
+    try:
+        _run(settings, chosen, images, device, curves)
+    except KeyboardInterrupt:
+        if not curves:
+            raise
+        code = 130
     from galint.trace.experiment.charts import charts, html
 
     title = f"{'small net' if settings.quick else 'ResNet-18'}, {images.name}, batch {BATCH}, {settings.count} steps"
+    if code:
+        title += f", interrupted after {len(curves)} of {len(chosen)} runs"
     results = {
         "title": title,
         "device": str(device),
@@ -79,7 +92,7 @@ def study(settings: Settings, output_format: str = "text") -> int:
             figures.savefig(settings.plot)
     if output_format == "json":
         sys.stdout.write(json.dumps(results, indent=1) + "\n")
-        return 0
+        return code
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     table = Table(title=title, title_justify="left")
     for index, name in enumerate(HEAD):
@@ -88,13 +101,14 @@ def study(settings: Settings, output_format: str = "text") -> int:
         table.add_row(*row)
     console.print(table)
     console.print(f"report: {settings.output / 'report.html'}")
-    return 0
+    return code
 
 
-def _run(settings: Settings, chosen: list[Plan], images: Images, device: torch.device) -> list[Curve]:
-    curves = []
+def _run(settings: Settings, chosen: list[Plan], images: Images, device: torch.device, curves: list[Curve]) -> None:
+    """Train the chosen runs, each appended to `curves` when it is done."""
     columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    console = Console(stderr=True, highlight=False)
+    with Progress(*columns, console=console) as progress:
         whole = progress.add_task("all runs", total=len(chosen) * settings.count)
         for plan in chosen:
             task = progress.add_task(plan.name, total=settings.count)
@@ -107,9 +121,12 @@ def _run(settings: Settings, chosen: list[Plan], images: Images, device: torch.d
 
             lr = LEARNING_RATES[plan.norm]
             every = 1 if settings.quick else 4
+            began = time.perf_counter()
             curves.append(train(plan, model, images, device, settings.count, settings.seed, lr, every, advance))
             progress.remove_task(task)
-    return curves
+            if not console.is_terminal:
+                # A log file shows no bar.
+                console.print(f"{len(curves)} of {len(chosen)}: {plan.name}, {time.perf_counter() - began:.0f} s")
 
 
 def _images(settings: Settings) -> Images:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from galint.trace.stage.values import NoStage
+from galint.trace.stage.values import Class, NoStage
 
 FEATURES, HIDDEN, CLASSES, BATCH = 6, 8, 3, 4
 LEARNING_RATE = 0.01
@@ -130,3 +130,14 @@ def is_scheduler(name: str) -> bool:
     """Whether a dotted name makes a learning-rate schedule."""
     last = name.rsplit(".", 1)[-1]
     return ".lr_scheduler." in name or bool(re.fullmatch(r"get_\w*schedule\w*|\w*(LR|Scheduler)", last))
+
+
+def steps_itself(cls: Class) -> bool:
+    """A subclass of an optimizer that writes to the parameters itself: torch's own does what matters of it.
+
+    One whose methods call a step decides when: its text is run.
+    """
+    if cls.trains or not any(name == "Optimizer" or is_optimizer(name) for name in cls.foreign):
+        return False
+    texts = [c for f, _ in cls.methods.values() for c in f.__code__.co_consts if isinstance(c, str)]
+    return not any(".step(" in text for text in texts)

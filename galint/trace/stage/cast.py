@@ -9,17 +9,8 @@ import torch
 from torch import nn
 
 from galint.trace.stage import actors
+from galint.trace.stage.expressions import composed
 from galint.trace.stage.values import External, Flow, NoStage, StopStage, Unknown
-
-
-def composed(path: str) -> bool:
-    """Whether a spelling is an operation: a blank outside all brackets."""
-    depth = 0
-    for char in path:
-        depth += (char in "([{") - (char in ")]}")
-        if char == " " and not depth:
-            return True
-    return False
 
 
 class Cast:

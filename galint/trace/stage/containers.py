@@ -19,6 +19,8 @@ class Containers(Members):
     def named(self, value: Any, name: str) -> Any:
         """A value gets the kind that its new name suggests."""
         if isinstance(value, Unknown) and not value.kind and not value.data and value.actor is None:
+            if name in self.settings and ("(" in value.path or " " in value.path):
+                return self.settings[name]  # N worked out of numbers that only the command line knows
             value.kind = self.kind(name)
             value.name = name
         return value

@@ -204,3 +204,13 @@ def _default(param: p.Param) -> ast.expr:
     if param.default is None:
         return staged("free", const(param.name), const(hint))
     return staged("given", const(param.name), expr(param.default))
+
+
+def composed(path: str) -> bool:
+    """Whether a spelling is an operation: a blank outside all brackets."""
+    depth = 0
+    for char in path:
+        depth += (char in "([{") - (char in ")]}")
+        if char == " " and not depth:
+            return True
+    return False

@@ -72,6 +72,10 @@ def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs
     if root in {"math", "np", "numpy"} and last in _MATH and args and all(isinstance(a, int | float) for a in args):
         return _MATH[last](*args)
     flows = world.flows_in((args, kwargs))
+    if last == "DataLoader":
+        return Unknown(
+            world, text, "loader"
+        )  # whatever it is made of: a name may have taken its data for a model's output
     if flows:
         stacked = last in {"stack", "cat", "mean", "sum"} and root == "torch"
         if stacked:
@@ -90,8 +94,6 @@ def external(world: World, dotted: str, text: str, args: tuple[Any, ...], kwargs
             return world.module(text)
         if dotted.startswith("torch.nn.") and last.endswith("Loss"):
             made.kind = "criterion"
-        if last == "DataLoader":
-            made.kind, made.data, made.source = "loader", False, None
     return made
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import nn
 
+from galint.trace.stage import actors
 from galint.trace.stage.cast import Cast
 from galint.trace.stage.values import FINITE, Class, External, Flow, Instance, Method, NoStage, Unknown
 
@@ -382,6 +383,8 @@ class Members(Cast):
             if foreign & {"_Loss"} or cls.name.lower().endswith(("loss", "criterion")):
                 return Unknown(self, text or cls.name, "criterion")
             return self.module(cls.name)
+        if actors.steps_itself(cls):
+            return self.make_optimizer(cls.name, actors.parameters_in([*args[:1], kwargs.get("params")]))
         made = Instance(cls)
         if foreign & {"Module", "LightningModule", "PreTrainedModel"}:
             made.actor = self.module(cls.name)

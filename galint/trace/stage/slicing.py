@@ -339,7 +339,7 @@ class _Builder:
         self.defined.add(node)
         decorators: list[ast.expr] = []
         if any(terminal(d) in {"contextmanager", "asynccontextmanager"} for d in node.decorators):
-            decorators.append(staged("context_manager"))
+            decorators.append(staged("context_manager").func)
         body = [*self._unknown_locals(node), *self.body(node.body)]
         for stmt in body:
             at(stmt, node.span)
