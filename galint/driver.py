@@ -108,9 +108,7 @@ def run(
             outcome.targets.append(target)
     count = jobs if jobs is not None else min(os.cpu_count() or 1, _MAX_JOBS)
     sizes: list[tuple[int, Target]] = []
-    for target, verdict in zip(
-        outcome.targets, scan(outcome.targets, count, known=cached, on_hit=_load), strict=True
-    ):
+    for target, verdict in zip(outcome.targets, scan(outcome.targets, count, known=cached, on_hit=_load), strict=True):
         if isinstance(verdict, str):
             outcome.problems.append(verdict)
             continue

@@ -146,7 +146,11 @@ class Compare(Attributes):
         """One comparison of two values."""
         left, right = self.resolve(left), self.resolve(right)
         both = type(left) is Lit and type(right) is Lit
-        if not both and op in {"<", "<=", ">", ">=", "==", "!="} and (version := _asks_version(left) - _asks_version(right)):
+        if (
+            not both
+            and op in {"<", "<=", ">", ">=", "==", "!="}
+            and (version := _asks_version(left) - _asks_version(right))
+        ):
             newer = op in {">", ">=", "!="} if version > 0 else op in {"<", "<=", "!="}
             return TRUE if newer else FALSE  # PyTorch is newer than any version that code asks for
         if op in {"is", "is not", "==", "!="}:

@@ -300,12 +300,12 @@ class Explorer(EntryCalls):
         return _FILE_FUEL + _SITE_FUEL * max(self._sites - _FILE_SITES, 0)
 
     def _run(self, entry: Entry, scenario: Scenario) -> RunResult:
-        wide = max(self._sites / _RUN_SITES, 1)  # loops in a row take their turns in one run
-        fuel = int(_RUN_FUEL * max(wide / 2, 1))
+        many = self._sites if self._sites > _RUN_SITES else 0  # loops in a row take their turns in one run
+        fuel = _RUN_FUEL + _SITE_FUEL * many
         machine = self.machine(self.static, scenario, fuel, **self.options)
         n = max(scenario.window, scenario.length)
-        machine.max_backwards = int(max(48, 6 * n) * wide)
-        machine.max_steps = int(machine.max_steps * wide)
+        machine.max_backwards = max(48, 6 * n, 2 * n * many)
+        machine.max_steps = max(machine.max_steps, 8 * many)
         frame = Frame(None)
         machine.prepare(frame)
         try:
