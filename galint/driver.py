@@ -13,9 +13,10 @@ from galint.collecting import seldom
 from galint.config.loading import Resolver
 from galint.config.model import Config
 from galint.diagnostic import Diagnostic, Report
-from galint.discovery import Target, find, may_be_known, may_matter
+from galint.discovery import Target, find, may_matter
 from galint.errors import SourceError
 from galint.registry import RULES
+from galint.scanning import scan
 from galint.source import Source, read_bytes
 
 _RULE_BY_CODE = {rule.code: rule for rule in RULES}
@@ -100,30 +101,23 @@ def run(
     With `cached`, results are taken from and stored in each project's cache folder.
     """
     outcome = Outcome()
-    sizes: list[tuple[int, Target]] = []
     for target in find(paths, resolver):
         if isinstance(target, SourceError):
             outcome.problems.append(str(target))
-            continue
-        outcome.targets.append(target)
-        try:
-            data = read_bytes(target.path, target.filename)
-        except SourceError as error:
-            outcome.problems.append(str(error))
+        else:
+            outcome.targets.append(target)
+    count = jobs if jobs is not None else min(os.cpu_count() or 1, _MAX_JOBS)
+    sizes: list[tuple[int, Target]] = []
+    for target, verdict in zip(outcome.targets, scan(outcome.targets, count, known=cached, on_hit=_load), strict=True):
+        if isinstance(verdict, str):
+            outcome.problems.append(verdict)
             continue
         outcome.report.files += 1
-        # Only files that matter are in the cache, and finding one there costs less than telling that it matters.
-        if cached and may_be_known(data) and (known := _cached(target, data)) is not None:
-            known.files = 0
-            outcome.report.extend(known)
-            continue
-        if not may_matter(data):
-            continue
-        sizes.append((len(data), target))
+        if verdict and not (cached and _answered(target, outcome)):
+            sizes.append((verdict, target))
     # The longest files first, so that no worker is left alone with one at the end.
     work = [target for _, target in sorted(sizes, key=lambda item: -item[0])]
     size = sum(length for length, _ in sizes)
-    count = jobs if jobs is not None else min(os.cpu_count() or 1, _MAX_JOBS)
     pooled = len(work) > 1 and count > 1 and (size >= _POOL_FROM_BYTES if jobs is None else True)
     lint_one = _lint_and_store if cached else _lint_target
     with seldom():
@@ -191,18 +185,41 @@ def _lint_and_store(target: Target) -> Report | str:
     return report
 
 
-def _cached(target: Target, data: bytes) -> Report | None:
+def _answered(target: Target, outcome: Outcome) -> bool:
+    """Whether nothing is left to do for a file: the cache knows it, or it only looked as if it might.
+
+    Finding a file in the cache costs less than telling that it matters, and only files that matter are in there.
+    """
     from galint.cache import Cache
 
+    try:
+        data = read_bytes(target.path, target.filename)
+    except SourceError as error:  # it went between two looks
+        outcome.problems.append(str(error))
+        return True
     cache = Cache(cache_folder(target.config, target.root))
-    return cache.get(cache.key(data, target.filename, target.path, target.root, target.config))
+    known = cache.get(cache.key(data, target.filename, target.path, target.root, target.config))
+    if known is None:
+        return not may_matter(data)
+    known.files = 0
+    outcome.report.extend(known)
+    return True
 
 
 def _pooled(lint_one: Callable[[Target], Report | str], work: list[Target], jobs: int) -> Iterable[Report | str]:
-    import galint.engine  # noqa: F401  # loaded once here, the forked workers share it
     from galint.pool import run_pool
 
-    return run_pool(lint_one, work, jobs)
+    _load()
+    return run_pool(lint_one, work, jobs, _killed)
+
+
+def _load() -> None:
+    """Import what an analysis needs here, where forked workers share it."""
+    import galint.engine  # noqa: F401
+
+
+def _killed(target: Target) -> str:
+    return f"{target.filename}: the worker process that analysed it was killed"
 
 
 def cache_folder(config: Config, folder: Path) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from galint import program as p
@@ -12,12 +12,12 @@ from galint.config import Config
 from galint.counting import count
 from galint.diagnosing import diagnose, elsewhere
 from galint.diagnostic import Diagnostic, NotUnderstood, Report
-from galint.errors import ParseError, TooComplex
+from galint.errors import ParseError, TooComplex, TooLarge
 from galint.explain import LoopView, acquitted, at_line, views
 from galint.registry import RULES
 from galint.run.project import STRIDE
 from galint.source import Source, Span
-from galint.syntax import deep, parse
+from galint.syntax import MANY_BACKWARDS, deep, parse, portions
 
 _UNREADABLE = next(rule for rule in RULES if rule.code == "GA000")
 
@@ -76,11 +76,11 @@ def _linted(
     selected = config.codes_for(source.path)
     try:
         program = parser(source.text)
+    except TooLarge as error:
+        whole = _by_portions(source, config, root)
+        return (whole, None) if whole is not None else (_refused(report, source, error), None)
     except TooComplex as error:
-        report.followed = []
-        span = Span(error.row, error.column - 1, error.row, error.column)
-        report.loops, report.not_understood = 1, [NotUnderstood(source.filename, span, error.message)]
-        return report, None
+        return _refused(report, source, error), None
     except ParseError as error:
         report.followed = []
         if "GA000" in selected:
@@ -88,6 +88,8 @@ def _linted(
             found = Diagnostic("GA000", "syntax-error", _UNREADABLE.severity, error.message, source.filename, span)
             report.diagnostics = [found]
         return report, None
+    if is_large(source.text) and (whole := _by_portions(source, config, root)) is not None:
+        return whole, None
     try:
         analysis = analyse(program, config, root, source.path)
     except RecursionError:
@@ -95,17 +97,82 @@ def _linted(
         report.loops, report.not_understood = 1, [NotUnderstood(source.filename, span, "the code nests too deeply")]
         return report, None
     if analysis is not None:
-        count(analysis, source, report)
-        found_all = [d for d in diagnose(analysis, source) if d.code in selected]
-        report.diagnostics = [d for d in found_all if d.span.row < STRIDE]
-        report.elsewhere = elsewhere(analysis, [d for d in found_all if d.span.row >= STRIDE], source)
-        report.internal_errors += sorted(set(analysis.broken))
-        if analysis.project is not None:
-            report.followed = sorted(map(str, analysis.project.touched))
+        _tell(report, analysis, source, selected)
     if analysis is None or analysis.project is None:
         report.followed = []
+    _suppress(report, source, program.comments, selected)
+    return report, analysis
+
+
+def is_large(text: str) -> bool:
+    """Whether a text has so much training code that it is better taken in portions."""
+    return text.count("backward(") > MANY_BACKWARDS
+
+
+def _refused(report: Report, source: Source, error: TooComplex) -> Report:
+    report.followed = []
+    span = Span(error.row, error.column - 1, error.row, error.column)
+    report.loops, report.not_understood = 1, [NotUnderstood(source.filename, span, error.message)]
+    return report
+
+
+def _tell(report: Report, analysis: Analysis, source: Source, selected: Collection[str]) -> set[Span]:
+    """Fill a report with what an analysis shows; the loops that are understood."""
+    own = count(analysis, source, report)
+    found_all = [d for d in diagnose(analysis, source) if d.code in selected]
+    report.diagnostics = [d for d in found_all if d.span.row < STRIDE]
+    report.elsewhere = elsewhere(analysis, [d for d in found_all if d.span.row >= STRIDE], source)
+    report.internal_errors += sorted(set(analysis.broken))
+    if analysis.project is not None:
+        report.followed = sorted(map(str, analysis.project.touched))
+    return own
+
+
+def _suppress(report: Report, source: Source, comments: dict[int, str], selected: Collection[str]) -> None:
     report.diagnostics = suppress.apply(
-        report.diagnostics, source.text, program.comments, filename=source.filename, selected=selected
+        report.diagnostics, source.text, comments, filename=source.filename, selected=selected
     )
     report.diagnostics.sort(key=lambda d: (d.span, d.code))
-    return report, analysis
+
+
+def _by_portions(source: Source, config: Config, root: Path | None) -> Report | None:
+    """The report of a large text, made portion by portion; None where that does not serve.
+
+    What is in no portion is not parsed: in a text that is too large to be, a syntax error there goes unseen.
+    """
+    text = source.text.removeprefix("\ufeff")
+    parts = portions(text)
+    if not parts or (len(parts) == 1 and is_large(parts[0].text)):
+        return None
+    report = Report(files=1)
+    selected = config.codes_for(source.path)
+    understood: set[Span] = set()
+    missed: dict[Span, NotUnderstood] = {}
+    found: dict[tuple[str, Span], Diagnostic] = {}
+    followed: set[str] = set()
+    comments: dict[int, str] = {}
+    for part in parts:
+        try:
+            program = parse(part.text, len(text) + 1)
+            analysis = analyse(program, config, root, source.path)
+        except (ParseError, RecursionError):
+            return None
+        comments |= program.comments
+        if analysis is None:
+            continue
+        one = Report(files=1)
+        own = _tell(one, analysis, source, selected)
+        beside = {row for rows in part.beside for row in rows}
+        understood |= {span for span in own if span.row not in beside}
+        missed |= {loop.span: loop for loop in one.not_understood if loop.span.row not in beside}
+        found |= {(d.code, d.span): d for d in reversed(one.diagnostics) if d.span.row not in beside}
+        report.elsewhere += one.elsewhere
+        report.internal_errors += one.internal_errors
+        followed |= set(one.followed or ())
+    report.diagnostics = list(found.values())
+    report.not_understood = [loop for span, loop in missed.items() if span not in understood]
+    report.understood = len(understood)
+    report.loops = report.understood + len(report.not_understood)
+    report.followed = sorted(followed)
+    _suppress(report, source, comments, selected)
+    return report

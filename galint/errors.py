@@ -4,6 +4,7 @@ GalintError
 ├── ConfigError        a setting or flag that cannot be understood (exit 2)
 │   └── UnknownRule    a rule code or name that does not exist, with the nearest one
 ├── ParseError         a file whose text is not Python (reported as GA000)
+│   └── TooComplex     … or too deep for galint; TooLarge has too many lines or marks
 └── SourceError        a file that cannot be read or decoded
 """
 
@@ -47,6 +48,10 @@ class ParseError(GalintError):
 
 class TooComplex(ParseError):
     """The text may be valid Python, but is nested too deeply or too large to be analysed."""
+
+
+class TooLarge(TooComplex):
+    """The text has too many lines or marks to be analysed in one piece."""
 
 
 class SourceError(GalintError):

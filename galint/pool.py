@@ -13,56 +13,54 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for
 from typing import TypeVar
 
-from galint.discovery import Target
-
+_T = TypeVar("_T")
 _R = TypeVar("_R")
 _IN_FLIGHT = 4
-"""Files handed out per worker: enough that none starves, few enough that a lost worker costs little."""
+"""Items handed out per worker: enough that none starves, few enough that a lost worker costs little."""
 
 
-def run_pool(work: Callable[[Target], _R], targets: Sequence[Target], jobs: int) -> Iterator[_R | str]:
-    """Results in the order of completion; a file whose worker was killed gives a one-line problem instead.
+def run_pool(work: Callable[[_T], _R], items: Sequence[_T], jobs: int, lost: Callable[[_T], _R]) -> Iterator[_R]:
+    """Results in the order of completion; `lost` gives the result of an item whose worker was killed.
 
-    When a worker dies the files that were in flight run again, each in a pool of its own, so that only
+    When a worker dies the items that were in flight run again, each in a pool of its own, so that only
     the one that kills its worker is lost.
     """
-    waiting = list(reversed(targets))
-    suspects: list[Target] = []
+    waiting = list(reversed(items))
+    suspects: list[_T] = []
     while waiting:
         yield from _round(work, waiting, suspects, min(jobs, len(waiting)))
         while suspects:
             suspect = suspects.pop()
-            lost: list[Target] = []
-            yield from _round(work, [suspect], lost, 1)
-            if lost:
-                yield f"{suspect.filename}: the worker process that analysed it was killed"
+            again: list[_T] = []
+            yield from _round(work, [suspect], again, 1)
+            if again:
+                yield lost(suspect)
 
 
-def _round(work: Callable[[Target], _R], waiting: list[Target], lost: list[Target], jobs: int) -> Iterator[_R | str]:
-    """Empty `waiting` through one pool; when the pool breaks, what was in flight goes to `lost`."""
+def _round(work: Callable[[_T], _R], waiting: list[_T], broken: list[_T], jobs: int) -> Iterator[_R]:
+    """Empty `waiting` through one pool; when the pool breaks, what was in flight goes to `broken`."""
     # Forking shares the modules that are already imported, but is only sound without other threads.
     method = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
     context = multiprocessing.get_context(method)
     executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
-    pending: dict[Future[_R], Target] = {}
+    pending: dict[Future[_R], _T] = {}
     try:
         while waiting or pending:
             try:
                 while waiting and len(pending) < jobs * _IN_FLIGHT:
-                    target = waiting.pop()
+                    item = waiting.pop()
                     try:
-                        pending[executor.submit(work, target)] = target
+                        pending[executor.submit(work, item)] = item
                     except BrokenProcessPool:
-                        waiting.append(target)
+                        waiting.append(item)
                         raise
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
-                    target = pending[future]
                     result = future.result()
                     del pending[future]
                     yield result
             except BrokenProcessPool:
-                lost += pending.values()
+                broken += pending.values()
                 return
     except BaseException:
         _kill(executor)

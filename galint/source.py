@@ -81,12 +81,12 @@ class Source:
         return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
 
 
-def read_bytes(path: Path, filename: str) -> bytes:
+def read_bytes(path: Path | str, filename: str) -> bytes:
     """The bytes of a regular file. Raises SourceError for FIFOs, directories and unreadable files."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            what = "is a directory" if path.is_dir() else "is not a regular file" if path.exists() else "does not exist"
-            raise SourceError(f"{filename}: {what}")
+            what = "is a directory" if os.path.isdir(path) else "is not a regular file"
+            raise SourceError(f"{filename}: {what if os.path.exists(path) else 'does not exist'}")
         with open(path, "rb", buffering=0) as file:
             return file.readall()
     except (FileNotFoundError, NotADirectoryError):

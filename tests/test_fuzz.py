@@ -133,10 +133,7 @@ HUGE = {
     "strings": "x = " + "'a' " * 50_000,
     "dots": "from " + "." * 50_000 + " import a",
     "clauses": "x = [a " + "for a in b " * 5_000 + "]",
-    "a line": "x = [" + "1, " * 1_000_000 + "]",
-    "a million lines": "x = 1\n" * 1_000_000,
-    "a million empty lines": "\n" * 1_000_000,
-    "10,000 loops": LOOP * 10_000,
+    "a list that the loop uses": "loader = [" + "f(1), " * 100_000 + "] + g()",
 }
 
 
@@ -161,6 +158,10 @@ LARGE = {
     "form feeds": "\f\n\f  \nx = 1\n\f",
     "brackets in a text": "x = '" + "(" * 100_000 + "'",
     "a dictionary of 3,000": "x = {" + "'a': 1, " * 3_000 + "}",
+    "a line": "x = [" + "1, " * 1_000_000 + "]",
+    "a list that the loop uses": "loader = [" + "(1, 'a'),\n" * 100_000 + "]",
+    "half a million lines": "x = 1\n" * 500_000,
+    "half a million empty lines": "\n" * 500_000,
 }
 
 

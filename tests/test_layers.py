@@ -33,7 +33,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine",),
     ("fixes",),
     ("render",),
-    ("pool", "driver"),
+    ("pool",),
+    ("scanning",),
+    ("driver",),
     ("trace",),
     ("server",),
     ("trace.command",),
@@ -45,7 +47,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 A module with a row of its own (`run.calls`, which asks `semantics` what a call means) stands apart from its room.
 """
 
-NEIGHBOURS = {("driver", "pool"), ("diagnostic", "registry")}
+NEIGHBOURS = {("diagnostic", "registry")}
 """Imports within a row that are meant."""
 
 ONLY_IN = {

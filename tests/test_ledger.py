@@ -78,6 +78,12 @@ def test_the_product_of_two_coefficients() -> None:
     assert one.combine(other) == Coefficient(Fraction(1, 4), (("n", -2), ("z", 1)))
 
 
+@pytest.mark.parametrize("factor", [Fraction(1), Fraction(2), Fraction(-1), Fraction(1, 3), Fraction(0)])
+def test_a_product_with_a_bare_number_keeps_that_number(factor: Fraction) -> None:
+    quarter = Coefficient(Fraction(1, 4), (("n", -1),))
+    assert quarter.combine(Coefficient(factor)) == Coefficient(factor / 4, (("n", -1),))
+
+
 def test_a_symbol_that_became_known_turns_into_its_number() -> None:
     share = Coefficient(Fraction(3), (("n", -2), ("w", 1)))
     assert share.substitute({"n": Fraction(2)}) == Coefficient(Fraction(3, 4), (("w", 1),))

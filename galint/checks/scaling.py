@@ -82,9 +82,15 @@ def _rescaled(view: View) -> bool:
 
 
 def steady(view: View, steps: list[Step]) -> list[Step]:
-    """A full window in the middle of the run, and the first one if it is alone."""
-    full = [s for s in steps if len(dict.fromkeys(s.window)) > 1]
-    return full[1:3] or full[:1]
+    """Full windows in the middle of each training loop's run, and the first one if it is alone.
+
+    Loops that train one after the other with one optimizer each have theirs.
+    """
+    full: dict[Span | None, list[Step]] = {}
+    for step in steps:
+        if len(dict.fromkeys(step.window)) > 1:
+            full.setdefault(view.top_of(step.window[-1]), []).append(step)
+    return [step for group in full.values() for step in group[1:3] or group[:1]]
 
 
 def _first_of_each(step: Step) -> list[Entry]:

@@ -83,7 +83,10 @@ def _left_over(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | 
         return None
     if _is_left(view, micro.loop) and not view.run.facts.get("fixed_bound"):
         return None  # its end may be that `break`, at a number of updates, over endless data
-    return Tail("dropped", ledger, cadence, view.steps(ledger)[-1], len(pending), cadence.guard.span)
+    step = view.steps(ledger)[-1]
+    # Of loops that train one after the other it is the last one's guard.
+    guard = next((g for g in reversed(step.guards) if g.moduli == cadence.guard.moduli), cadence.guard)
+    return Tail("dropped", ledger, cadence, step, len(pending), guard.span)
 
 
 def _is_left(view: View, loop: Span | None) -> bool:

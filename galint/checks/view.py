@@ -154,9 +154,33 @@ class View:
         return Cadence(mark[1], label, guards[mark], mark[0].startswith("≥") and label.isdigit())
 
     def _asked_per_micro(self, guard: Guard) -> bool:
-        """True when the guard is asked about once a micro-batch; asked once a window, its number counts windows."""
-        asked = sum(e.span == guard.span for e in self.guard_events)
-        return not asked or asked * 2 > len(self.run.micros)
+        """True when the guard is asked about once a micro-batch; asked once a window, its number counts windows.
+
+        Only the micro-batches of the loops it is asked in count: several loops may train one after the other.
+        """
+        asked = self._askings.get(guard.span)
+        if asked is None:
+            return True
+        tops = {self.top_of(token) for token in asked}
+        passed = self.run.micros if None in tops else [top for top in self._micro_tops.values() if top in tops]
+        return len(asked) * 2 > len(passed)
+
+    def top_of(self, token: int) -> Span | None:
+        """The outermost loop around a micro-batch."""
+        return self._micro_tops.get(token)
+
+    @cached_property
+    def _askings(self) -> dict[Span, list[int]]:
+        """Guard → the iterations in which it was asked."""
+        out: dict[Span, list[int]] = {}
+        for event in self.guard_events:
+            out.setdefault(event.span, []).append(event.micro)
+        return out
+
+    @cached_property
+    def _micro_tops(self) -> dict[int, Span]:
+        """Micro-batch → the outermost loop around it."""
+        return {token: micro.path[0][0] for token, micro in self.run.micros.items() if micro.path}
 
     @cached_property
     def guard_events(self) -> list[Event]:

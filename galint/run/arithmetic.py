@@ -24,6 +24,8 @@ class Arithmetic(Tensors):
 
     def binary(self, op: str, left: Value, right: Value, node: p.Node, right_node: p.Expr | None = None) -> Value:
         """An arithmetic operation on two values."""
+        if type(left) is Lit and type(right) is Lit and left.is_number and right.is_number:
+            return self._of_numbers(op, left, right, node, right_node) or self.defer(op, left, right, node)
         if op == "|" and isinstance(right, External | Class) and (isinstance(left, External | Class) or _union(left)):
             return Seq([*(left.elts if isinstance(left, Seq) else [left]), right], "tuple", "|")
         if isinstance(left, External):
@@ -55,21 +57,9 @@ class Arithmetic(Tensors):
             left = self.demand(left, "counter", None) or left
         if isinstance(left, Lit) and isinstance(right, Lit):
             if left.is_number and right.is_number:
-                number = arithmetic(op, left.value, right.value)
-                if op in {"//", "/"} and number is not None and number < 1:
-                    number = self.batches(left, right) or number
-                if number is not None:
-                    moduli = left.moduli + right.moduli
-                    if op == "%" and isinstance(right.value, int):
-                        label = right.text or (next(iter(sorted(right.keys))) if right.keys else str(right.value))
-                        if right_node is not None and right.keys:
-                            self.spell(label, right_node)
-                        moduli = (*moduli, (label, int(right.value)))
-                    keys = left.keys | right.keys
-                    text = self._op_text(op, left, right, node)
-                    if text and text in self.scenario.values:
-                        number = self.scenario.values[text]
-                    return Lit(number, keys, moduli[-4:], max(left.born, right.born), text)
+                known = self._of_numbers(op, left, right, node, right_node)
+                if known is not None:
+                    return known
             joined = type(left.value) is type(right.value) and isinstance(left.value, str | bytes)
             if op == "+" and joined and len(left.value) + len(right.value) <= LONGEST:
                 return Lit(left.value + right.value, left.keys | right.keys)
@@ -83,6 +73,23 @@ class Arithmetic(Tensors):
         if isinstance(left, Seq) and op == "*" and isinstance(right, Lit) and isinstance(right.value, int):
             return Seq(left.elts * min(max(right.value, 0), 64, LONGEST // max(len(left.elts), 1)), left.kind)
         return self.defer(op, left, right, node)
+
+    def _of_numbers(self, op: str, left: Lit, right: Lit, node: p.Node, right_node: p.Expr | None) -> Lit | None:
+        number = arithmetic(op, left.value, right.value)
+        if number is None:
+            return None
+        if op in {"//", "/"} and number < 1:
+            number = self.batches(left, right) or number
+        moduli = left.moduli + right.moduli
+        if op == "%" and isinstance(right.value, int):
+            label = right.text or (min(right.keys) if right.keys else str(right.value))
+            if right_node is not None and right.keys:
+                self.spell(label, right_node)
+            moduli = (*moduli, (label, int(right.value)))
+        text = self._op_text(op, left, right, node)
+        if text and text in self.scenario.values:
+            number = self.scenario.values[text]
+        return Lit(number, left.keys | right.keys, moduli[-4:], max(left.born, right.born), text)
 
     def _op_text(self, op: str, left: Lit, right: Lit, node: p.Node) -> str:
         if not left.keys and not right.keys:

@@ -27,6 +27,8 @@ from galint.run.values import (
 )
 from galint.source import Span
 
+_SETTLED = frozenset({Lit, Tensor, Function, Class})
+"""Values that no name says more about."""
 _RETYPED = {"optimizer", "module", "scaler", "scheduler", "loader", "criterion", "accelerator", "fabric", "engine"}
 
 
@@ -83,10 +85,11 @@ class Assign(Evaluate):
         """`model, opt = wrap(model, opt)`: what an unknown call returns under the same name is the same thing."""
         if not isinstance(node, p.Call) or type(value) is not Opaque or value.kind or value.deferred is not None:
             return value
+        if not node.args:
+            return value
         wanted = [target] if not isinstance(target, p.Sequence) else list(target.elts)
         args = {p.text(a.value): a.value for a in node.args}
-        shared = [t for t in wanted if p.text(t) in args]
-        if not shared:
+        if not any(p.text(t) in args for t in wanted):
             return value
         kept: list[Value] = []
         for one in wanted:
@@ -147,9 +150,10 @@ class Assign(Evaluate):
     def bind(self, target: p.Expr, value: Value, frame: Frame) -> None:
         """Bind `target` to `value`, unpacking and retyping by name where the value says nothing."""
         if isinstance(target, p.Name):
-            value = self._retype(target.id, target.id, value)
-            holder = frame.nonlocals.get(target.id, frame)
-            holder.vars[target.id] = value
+            name = target.id
+            if type(value) not in _SETTLED:
+                value = self._retype(name, name, value)
+            (frame.nonlocals.get(name, frame) if frame.nonlocals else frame).vars[name] = value
         elif isinstance(target, p.Attr):
             receiver = self.eval(target.value, frame)
             self.set_attr(receiver, target.name, value, target)

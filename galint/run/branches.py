@@ -29,12 +29,7 @@ class Branches(Assign):
         old = self.test_node, self.test_tags
         rest_tags = self.static.body_tags(rest) if leaves else frozenset()
         self.test_node = stmt
-        tags = body_tags | else_tags
-        if leaves and isinstance(stmt.body[-1], p.Break | p.Return | p.Raise) and not tags & {STEP, BACKWARD}:
-            tags |= {"break"}
-        if any(isinstance(s, p.ExprStmt) and isinstance(s.value, p.Yield) for s in stmt.body):
-            tags |= {"yield"}
-        self.test_tags = tags
+        tags = self.test_tags = self.static.decides(stmt)
         value = self.eval(stmt.test, frame)
         self.test_node, self.test_tags = old
         value = self.resolve(value)

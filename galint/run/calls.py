@@ -90,26 +90,15 @@ class Calls(OpaqueCalls):
         """Evaluate a call expression."""
         self.burn()
         func = node.func
-        if isinstance(func, p.Name) and func.id == "super" and not frame.find("super"):
-            return self._super(frame)
-        receiver: Value | None = None
-        callee: Value
         if self.loops and is_update_effect(func):
             self.event("update_effect", node.span, p.text(func))
         if isinstance(func, p.Attr):
             receiver = self.eval(func.value, frame)
-            if isinstance(receiver, Lit) and receiver.value is None:
-                # None here means that the run took a branch the program does not take, or that a subclass sets it.
-                receiver = self.make_opaque(p.text(func.value), terminal(func.value))
-                if isinstance(func.value, p.Name | p.Attr):
-                    self.bind(func.value, receiver, frame)
-                if func.name in GRADIENT_METHODS:
-                    self.result.facts["on_none"] = True
-            if func.name == "backward" and isinstance(receiver, Lit) and receiver.is_number:
-                receiver = self.tensor(p.text(func.value), self.token())
-                receiver.unknown_scale = True  # a sum whose terms are all switched off here
-                self.result.facts["on_none"] = True
+            if type(receiver) is Lit:
+                receiver = self._called_on(receiver, func, frame)
             callee = self._method(receiver, func.name, func)
+        elif isinstance(func, p.Name) and func.id == "super" and not frame.find("super"):
+            return self._super(frame)
         else:
             callee = self.eval(func, frame)
         args: list[Value] = []
@@ -136,7 +125,27 @@ class Calls(OpaqueCalls):
                     star = True
         return self.call_value(callee, args, kwargs, node, frame, star=star)
 
+    def _called_on(self, receiver: Lit, func: p.Attr, frame: Frame) -> Value:
+        """What a method is called on where the run has None or a number."""
+        if receiver.value is None:
+            # None here means that the run took a branch the program does not take, or that a subclass sets it.
+            made = self.make_opaque(p.text(func.value), terminal(func.value))
+            if isinstance(func.value, p.Name | p.Attr):
+                self.bind(func.value, made, frame)
+            if func.name in GRADIENT_METHODS:
+                self.result.facts["on_none"] = True
+            return made
+        if func.name == "backward" and receiver.is_number:
+            tensor = self.tensor(p.text(func.value), self.token())
+            tensor.unknown_scale = True  # a sum whose terms are all switched off here
+            self.result.facts["on_none"] = True
+            return tensor
+        return receiver
+
     def _method(self, receiver: Value, name: str, func: p.Attr) -> Value:
+        kind = type(receiver)
+        if kind is Tensor or (kind is Opaque and not receiver.attrs):  # type: ignore[attr-defined]
+            return Bound(receiver, name)
         if isinstance(receiver, External):
             return External(f"{receiver.name}.{name}")
         if (

@@ -145,7 +145,12 @@ class Compare(Attributes):
     def compare(self, op: str, left: Value, right: Value, left_node: p.Expr, right_node: p.Expr, node: p.Expr) -> Value:
         """One comparison of two values."""
         left, right = self.resolve(left), self.resolve(right)
-        if op in {"<", "<=", ">", ">=", "==", "!="} and (version := _asks_version(left) - _asks_version(right)):
+        both = type(left) is Lit and type(right) is Lit
+        if (
+            not both
+            and op in {"<", "<=", ">", ">=", "==", "!="}
+            and (version := _asks_version(left) - _asks_version(right))
+        ):
             newer = op in {">", ">=", "!="} if version > 0 else op in {"<", "<=", "!="}
             return TRUE if newer else FALSE  # PyTorch is newer than any version that code asks for
         if op in {"is", "is not", "==", "!="}:
@@ -154,7 +159,9 @@ class Compare(Attributes):
                 return known
         if op in {"in", "not in"}:
             return self._membership(op, left, right, node)
-        if isinstance(left, Lit) and left.is_number and isinstance(right, Opaque):
+        if both:
+            pass
+        elif isinstance(left, Lit) and left.is_number and isinstance(right, Opaque):
             right = self._demand_bound(right, right_node, left, op) or right
         elif isinstance(right, Lit) and right.is_number and isinstance(left, Opaque):
             left = self._demand_bound(left, left_node, right, op) or left

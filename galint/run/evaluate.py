@@ -35,7 +35,10 @@ class Evaluate(Arithmetic):
     def eval(self, node: p.Expr, frame: Frame) -> Value:
         """The value of an expression."""
         self.fuel -= 1
-        handler = _EVAL.get(type(node))
+        kind = type(node)
+        if kind is p.Name and (value := frame.vars.get(node.id)) is not None:  # type: ignore[attr-defined]
+            return self.soft(value) if type(value) is Lit and value.keys else value
+        handler = _EVAL.get(kind)
         if handler is None:
             return Opaque(p.text(node))
         return handler(self, node, frame)  # type: ignore[no-any-return]

@@ -12,6 +12,7 @@ from galint.run.entries import Entry
 from galint.run.entry_calls import EntryCalls
 from galint.run.facts import RunResult
 from galint.run.frame import Frame, RunOver, UserRaise
+from galint.run.machine import FOREIGN
 from galint.run.reach import BACKWARD
 from galint.run.scenario import Choice, Scenario
 from galint.run.static import Static
@@ -19,6 +20,11 @@ from galint.run.summary import loops_of, moduli_of, multiple, negation, signatur
 
 _RUN_FUEL = 60_000
 _FILE_FUEL = 400_000
+_RUN_SITES = 8
+"""Backward calls in a file that one run's budget is for; with more of them it grows."""
+_FILE_SITES = 40
+"""Backward calls in a file that all runs' budget is for."""
+_SITE_FUEL = 5_000
 _FLIPS = 10
 _RARES = 3
 
@@ -110,7 +116,7 @@ class Explorer(EntryCalls):
                 out.entries.append(runs)
             elif entry.function is not None and BACKWARD in self._own(entry.function):
                 out.unreached.append((entry.function, runs.base.stopped or "no backward ran"))
-            if self.spent > _FILE_FUEL:
+            if self.spent > self._file_fuel:
                 break
         out.spent = self.spent
         return out
@@ -245,7 +251,7 @@ class Explorer(EntryCalls):
         work: list[Choice] = [c for c in runs.base.choices.values() if c.relevant and not c.data]
         seen = {signature(runs.base)}
         shown = loops_of(runs.base)
-        while work and len(done) < _FLIPS + len(scenario.choices) and self.spent < _FILE_FUEL:
+        while work and len(done) < _FLIPS + len(scenario.choices) and self.spent < self._file_fuel:
             choice = work.pop(0)
             if choice.key in done:
                 continue
@@ -280,10 +286,26 @@ class Explorer(EntryCalls):
             known = entry.known[key] = self.context.run(self._run, entry, scenario)
         return known
 
+    @cached_property
+    def _sites(self) -> int:
+        """How many calls of a backward the linted file holds."""
+        return sum(
+            isinstance(call.func, p.Attr) and call.func.name in {"backward", "manual_backward"}
+            for call in self.static.calls
+            if call.span.row < FOREIGN
+        )
+
+    @cached_property
+    def _file_fuel(self) -> int:
+        return _FILE_FUEL + _SITE_FUEL * max(self._sites - _FILE_SITES, 0)
+
     def _run(self, entry: Entry, scenario: Scenario) -> RunResult:
-        machine = self.machine(self.static, scenario, _RUN_FUEL, **self.options)
+        many = self._sites if self._sites > _RUN_SITES else 0  # loops in a row take their turns in one run
+        fuel = _RUN_FUEL + _SITE_FUEL * many
+        machine = self.machine(self.static, scenario, fuel, **self.options)
         n = max(scenario.window, scenario.length)
-        machine.max_backwards = max(48, 6 * n)
+        machine.max_backwards = max(48, 6 * n, 2 * n * many)
+        machine.max_steps = max(machine.max_steps, 8 * many)
         frame = Frame(None)
         machine.prepare(frame)
         try:
@@ -301,7 +323,7 @@ class Explorer(EntryCalls):
         except RecursionError:
             machine.result.stopped = "the code nests too deeply"
             machine.result.truncated = True
-        machine.result.fuel = _RUN_FUEL - machine.fuel
+        machine.result.fuel = fuel - machine.fuel
         machine.result.facts["from_module"] = entry.function is None
         self.spent += machine.result.fuel
         machine.result.facts["ancestors"] = machine.ancestors

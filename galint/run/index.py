@@ -29,12 +29,15 @@ class Index:
         """What `from m import name as alias` calls by another name: alias → name."""
         self.aliases: dict[str, str] = {}
         """Other names that the code gives a function: `go = run` and `go = partial(run, …)`, name → function."""
-        self._flat: dict[p.Node, list[p.Node]] = {}
+        self._flat: dict[p.Node, tuple[list[p.Node], int, int]] = {}
+        """Compound statement → all nodes of the top-level statement around it, and its own stretch of them."""
         self._kinds: dict[str, str] = {}
         self.bodies = list(bodies)
         for body in self.bodies:
             for stmt in body:
                 self._index(stmt, None)
+                if isinstance(stmt, COMPOUND):
+                    self._flatten(stmt)
 
     def _index(self, top: p.Node, holder: p.ClassDef | None) -> None:
         stack: list[tuple[p.Node, p.ClassDef | None]] = [(top, holder)]
@@ -77,10 +80,29 @@ class Index:
         """`node` and everything below it, nested functions included; what is below a compound statement is kept."""
         if not isinstance(node, COMPOUND):
             return self._walk(node)
-        known = self._flat.get(node)
-        if known is None:
-            known = self._flat[node] = list(self._walk(node))
-        return iter(known)
+        if node not in self._flat:
+            self._flatten(node)
+        flat, start, end = self._flat[node]
+        return iter(flat[start:end])
+
+    def _flatten(self, top: p.Node) -> None:
+        """Walk once for `top` and all compound statements in it: the nodes below each stand in a row."""
+        flat: list[p.Node] = []
+        stack: list[p.Node] = [top]
+        opened: list[tuple[p.Node, int, int]] = []
+        """Compound statements that are not left yet: where each begins, and how much waited when it did."""
+        while stack:
+            node = stack.pop()
+            depth = len(stack)
+            while opened and depth < opened[-1][2]:
+                closed, start, _ = opened.pop()
+                self._flat[closed] = flat, start, len(flat)
+            if isinstance(node, COMPOUND):
+                opened.append((node, len(flat), depth))
+            flat.append(node)
+            stack += children(node)
+        for closed, start, _ in opened:
+            self._flat[closed] = flat, start, len(flat)
 
     @cached_property
     def loops(self) -> dict[Span, p.For | p.While]:

@@ -16,10 +16,12 @@ from galint.run.values import (
     Iterable,
     Iterator,
     Lit,
+    Mapping,
     Module,
     Opaque,
     Optimizer,
     Range,
+    Seq,
     Tensor,
     Value,
 )
@@ -36,6 +38,7 @@ _BENIGN = re.compile(
 _HARMLESS = frozenset({"__", "zero_", "clamp_", "clip_", "nan_to_num_", "detach_", "requires_grad_"})
 """What is done to a gradient in place without scaling it as a whole."""
 _LIVE = (Module, Optimizer)
+_HOLDS_TENSORS = (Tensor, Seq, Mapping)
 _LAZY = (Range, Iterable, Iterator, GeneratorCall)
 
 
@@ -50,11 +53,12 @@ class OpaqueCalls(Classes):
     def unknown_call(self, site: Site, name: str) -> Value:
         """A call without known meaning: what it returns descends from what it was given."""
         values = site.all_args()
-        tensors = [t for v in values for t in self.tensors_in(v)]
+        kinds = {type(v) for v in values}
+        # Most calls have no such argument, and looking into each costs more than looking at its type.
+        tensors = [] if kinds.isdisjoint(_HOLDS_TENSORS) else [t for v in values for t in self.tensors_in(v)]
         if isinstance(site.receiver, Tensor):
             tensors.append(site.receiver)
         last = path_terminal(name)
-        kinds = {type(v) for v in values}
         if Optimizer in kinds:
             self._check_escape(site, last, values, tensors)
         if last.endswith("_") and last not in _HARMLESS and _changes_gradient(site):

@@ -95,6 +95,7 @@ class Reach(Index):
         self._reach: dict[p.Node, frozenset[str]] = {}
         self._last_rows: dict[p.FunctionDef, int] = {}
         self._branches: dict[p.If, tuple[frozenset[str], frozenset[str], bool]] = {}
+        self._decides: dict[p.If, frozenset[str]] = {}
         self._callees: dict[tuple[str, bool], tuple[p.FunctionDef, ...]] = {}
         self._function_tags: dict[p.FunctionDef, frozenset[str]] = {}
         self._fixpoint()
@@ -310,6 +311,19 @@ class Reach(Index):
         known = self._branches.get(node)
         if known is None:
             known = self._branches[node] = (self.body_tags(node.body), self.body_tags(node.orelse), bails(node.body))
+        return known
+
+    def decides(self, node: p.If) -> frozenset[str]:
+        """What depends on the condition of an `if`: the tags of both sides, "break" and "yield"."""
+        known = self._decides.get(node)
+        if known is None:
+            body, orelse, leaves = self.branches(node)
+            known = body | orelse
+            if leaves and isinstance(node.body[-1], p.Break | p.Return | p.Raise) and not known & {STEP, BACKWARD}:
+                known |= {"break"}
+            if any(isinstance(s, p.ExprStmt) and isinstance(s.value, p.Yield) for s in node.body):
+                known |= {"yield"}
+            self._decides[node] = known
         return known
 
     def calls_in(self, node: p.Node) -> frozenset[tuple[str, bool]]:

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from galint.syntax.guard import deep
 from galint.syntax.parsing import parse
+from galint.syntax.portions import MANY_BACKWARDS, portions
 
-__all__ = ["deep", "parse"]
+__all__ = ["MANY_BACKWARDS", "deep", "parse", "portions"]

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from galint.errors import ParseError, TooComplex
+from galint.errors import ParseError, TooComplex, TooLarge
 from galint.syntax.cursor import Cursor
 
 MAX_NESTING = 200
@@ -29,6 +29,7 @@ MAX_LINES = 200_000
 MAX_MARKS = 150_000
 """Operators, brackets and separators of a file: some five seconds of parsing."""
 
+_TOO_LARGE = "the file is too large"
 _FRAMES = 6_000
 _marks = re.compile(
     r"#[^\r\n]*"
@@ -40,19 +41,20 @@ _marks = re.compile(
 _WORDS = frozenset({"not", "and", "or", "in", "is", "if", "else", "for", "await"})
 
 
-def guard(text: str) -> None:
-    """Raises ParseError for what no file may hold, TooComplex for what galint does not take on."""
+def guard(text: str, lines: int = MAX_LINES) -> None:
+    """Raises ParseError for what no file may hold, TooComplex for what galint does not take on; TooLarge for its size."""
     if (zero := text.find("\0")) >= 0:
         raise ParseError("source code cannot contain null bytes", *row_column(text, zero))
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise ParseError("source code cannot contain surrogates", *row_column(text, error.start)) from None
-    if text.count("\n") + text.count("\r") > MAX_LINES:
-        raise TooComplex("the file is too large", 1, 1)
+    if text.count("\n") + text.count("\r") > lines:
+        raise TooLarge(_TOO_LARGE, 1, 1)
     found = _scan(text, 0)
     if found is not None:
-        raise TooComplex(found[0], *row_column(text, found[1]))
+        kind = TooLarge if found[0] == _TOO_LARGE else TooComplex
+        raise kind(found[0], *row_column(text, found[1]))
 
 
 @contextmanager
@@ -128,7 +130,7 @@ def _scan(text: str, spent: int) -> tuple[str, int] | None:
                 if found is not None:
                     return found[0], match.start()
         if count > MAX_MARKS:
-            return "the file is too large", 0
+            return _TOO_LARGE, 0
     return None
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import gc
 
 from galint.program import Program
-from galint.syntax.guard import deep, guard
+from galint.syntax.guard import MAX_LINES, deep, guard
 from galint.syntax.native import parse as native
 
 
-def parse(text: str) -> Program:
+def parse(text: str, lines: int = MAX_LINES) -> Program:
     """Lowers `text` to the loop program.
 
-    Rows are counted over \\n, \\r\\n and \\r; a leading byte order mark belongs to no column.
+    Rows are counted over \\n, \\r\\n and \\r; a leading byte order mark belongs to no column. `lines` limits their number.
     Raises ParseError, and nothing else, when the text is not Python; TooComplex when it is too deep or too large.
     """
     if text.startswith("\ufeff"):
         text = text[1:]
-    guard(text)
+    guard(text, lines)
     # The tree is many small objects without garbage among them: collections in between only cost.
     collecting = gc.isenabled()
     gc.disable()
