@@ -1,7 +1,9 @@
-"""What galint says of Lightning and Ignite, held against the real packages."""
+"""What galint says of Lightning, Ignite and Hugging Face's Trainer, held against the real packages."""
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,3 +49,48 @@ def test_ignite_counts_iterations_from_one_over_all_epochs() -> None:
     trainer = engine.Engine(lambda e, batch: counts.append((e.state.epoch, e.state.iteration)))
     trainer.run([0, 1, 2], max_epochs=2)
     assert counts == [(1, 1), (1, 2), (1, 3), (2, 4), (2, 5), (2, 6)]
+
+
+PROJECTS = Path(__file__).parent / "projects"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("project", "name", "times"),
+    [
+        ("GA201-hf_trainer_forgets_to_divide", "FocalTrainer", 4),
+        ("GA201-hf_trainer_forgets_to_divide", "PlainTrainer", 4),
+        ("ok_GA201-hf_trainer_divides", "ByHand", 1),
+        ("ok_GA201-hf_trainer_divides", "ByItems", 1),
+        ("ok_GA201-hf_trainer_divides", "Watching", 1),
+    ],
+)
+def test_the_trainer_steps_after_n_calls_and_its_accelerator_divides_by_nothing(
+    project: str, name: str, times: int, tmp_path: Path
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    scope = runpy.run_path(str(PROJECTS / project / "trainer.py"))
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 3).double()
+    rows = [{"x": torch.randn(4).double(), "labels": torch.tensor(k % 3)} for k in range(8)]
+    start = [q.detach().clone() for q in model.parameters()]
+    arguments = transformers.TrainingArguments(
+        str(tmp_path), per_device_train_batch_size=2, gradient_accumulation_steps=4, max_steps=1, use_cpu=True,
+        report_to=[], save_strategy="no", max_grad_norm=0, remove_unused_columns=False, disable_tqdm=True,
+        lr_scheduler_type="constant",
+    )  # fmt: skip
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    trainer = scope[name](model, arguments, train_dataset=rows, optimizers=(optimizer, None))
+    assert trainer.accelerator.gradient_accumulation_steps == 1
+    trainer.train()
+    twin = torch.nn.Linear(4, 3).double()
+    with torch.no_grad():
+        for q, value in zip(twin.parameters(), start, strict=True):
+            q.copy_(value)
+    wanted = torch.nn.functional.cross_entropy(
+        twin(torch.stack([r["x"] for r in rows])), torch.stack([r["labels"] for r in rows])
+    )
+    wanted.backward()
+    for before, q, large in zip(start, model.parameters(), twin.parameters(), strict=True):
+        assert torch.allclose(before - q, times * large.grad, rtol=1e-6, atol=1e-9)

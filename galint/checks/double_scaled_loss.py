@@ -78,6 +78,8 @@ def _sure_of(view: View, window: Window, entry: Entry, helper: str) -> bool:
     if "DeepSpeed" in helper:
         # An engine stepped on every micro-batch accumulates by its own N; a guarded one leaves N to the script.
         return not any(guard.moduli for guard in window.step.guards)
+    if view.run.facts.get("framework_n"):
+        return True  # the Trainer gives its Accelerator the very N by which it steps
     for call in calls(view):
         if terminal(call.func) == "Accelerator" and any(
             a.keyword in {"gradient_accumulation_steps", "gradient_accumulation_plugin"} for a in call.args

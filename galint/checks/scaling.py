@@ -213,9 +213,12 @@ def names_n(view: View, key: str, keys: frozenset[str]) -> bool:
 
 
 def _assumptions(view: View, entry: Entry) -> tuple[str, ...]:
-    if entry.facts.terms and not entry.facts.summed:
-        return ("the loss averages over the samples of its micro-batch",)
-    return ()
+    if not entry.facts.terms or entry.facts.summed:
+        return ()
+    told = ("the loss averages over the samples of its micro-batch",)
+    if view.run.facts.get("driven") and any(b.span == entry.span and b.name == "accelerator" for b in view.run.backwards):
+        told += ("the Trainer runs without DeepSpeed, whose engine divides",)
+    return told
 
 
 def late_divisions(view: View) -> dict[Span, tuple[Span, str]]:

@@ -131,7 +131,8 @@ class Attributes(Gradients):
                     found = self.class_member(base, name)
                     if isinstance(found, Function):
                         return Bound(value.instance, name, found)
-            return Bound(Opaque("super()"), name)
+            own = value.instance.items.get("__super__") if isinstance(value.instance, Opaque) else None
+            return Bound(own or Opaque("super()"), name)
         if isinstance(value, Bound) and value.func is None and isinstance(value.receiver, Opaque):
             return Opaque(f"{value.receiver.path}.{value.name}.{name}")
         if isinstance(value, Mapping | Seq | Iterator | Lit | Iterable | Range):

@@ -30,7 +30,7 @@ _MOST_FILES = 24
 _MOST_BYTES = 900_000
 _WORDS = (
     b"backward", b"zero_grad", b"DistributedDataParallel", b"no_sync", b"BatchNorm", b"clip_grad", b"GradScaler", b"accum",
-    b"optim.", b"fully_shard", b"FullyShardedDataParallel", b"ACCUM", b"Accum", b"(Optimizer)",
+    b"optim.", b"fully_shard", b"FullyShardedDataParallel", b"ACCUM", b"Accum", b"(Optimizer)", b"(Trainer)",
 )  # fmt: skip
 
 _FOLLOW = re.compile(

@@ -21,6 +21,7 @@ from galint.semantics import (
     deepspeed,
     fabric,
     helpers,
+    hf_trainer,
     ignite,
     iterables,
     leaves,
@@ -55,6 +56,7 @@ _ROOMS: tuple[Any, ...] = (
     deepspeed,
     lightning,
     ignite,
+    hf_trainer,
     helpers,
     configured,
 )
