@@ -216,7 +216,9 @@ def _assumptions(view: View, entry: Entry) -> tuple[str, ...]:
     if not entry.facts.terms or entry.facts.summed:
         return ()
     told = ("the loss averages over the samples of its micro-batch",)
-    if view.run.facts.get("driven") and any(b.span == entry.span and b.name == "accelerator" for b in view.run.backwards):
+    if view.run.facts.get("driven") and any(
+        b.span == entry.span and b.name == "accelerator" for b in view.run.backwards
+    ):
         told += ("the Trainer runs without DeepSpeed, whose engine divides",)
     return told
 
