@@ -1,4 +1,4 @@
-"""What galint says of Lightning, Ignite and Hugging Face's Trainer, held against the real packages."""
+"""What galint says of Lightning, Ignite, mmengine and Hugging Face's Trainer, held against the real packages."""
 
 from __future__ import annotations
 
@@ -153,3 +153,28 @@ def test_ignites_supervised_trainer_divides_by_n_and_counts_over_epochs() -> Non
     )
     trainer.run([(torch.tensor([[float(k)]]), torch.zeros(1, 1)) for k in range(1, 7)], max_epochs=2)
     assert applied == [(1 + 2 + 3 + 4) / 4, (5 + 6 + 1 + 2) / 4, (3 + 4 + 5 + 6) / 4]
+
+
+def test_mmengines_wrapper_divides_in_update_params_and_not_in_backward() -> None:
+    optim = pytest.importorskip("mmengine.optim")
+    model = torch.nn.Linear(1, 1, bias=False)
+    applied: list[float] = []
+
+    def wrapped() -> Any:
+        model.weight.grad = None
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        optimizer.register_step_pre_hook(lambda *_: applied.append(float(model.weight.grad)))
+        return optim.OptimWrapper(optimizer, accumulative_counts=4)
+
+    whole, parts = wrapped(), wrapped()
+    for k in range(1, 6):
+        whole.update_params(model(torch.tensor([[float(k)]])).mean())
+    assert applied == [(1 + 2 + 3 + 4) / 4] and whole.inner_count == 5 and not whole.should_update()
+    applied.clear()
+    model.weight.grad = None
+    for k in range(1, 5):
+        assert parts.should_sync() == (k == 4)
+        parts.backward(model(torch.tensor([[float(k)]])).mean())
+    assert parts.should_update()
+    parts.step()
+    assert applied == [1 + 2 + 3 + 4]

@@ -51,6 +51,8 @@ def check(view: View) -> Iterator[Finding]:
 def _helper(view: View, entry: Entry) -> str:
     if "accelerate" in entry.facts.keys:
         return "`accelerator.backward`"
+    if "mmengine" in entry.facts.keys:
+        return "the OptimWrapper"
     return "DeepSpeed's engine" if "deepspeed" in entry.facts.keys else ""
 
 
@@ -78,6 +80,8 @@ def _sure_of(view: View, window: Window, entry: Entry, helper: str) -> bool:
     if "DeepSpeed" in helper:
         # An engine stepped on every micro-batch accumulates by its own N; a guarded one leaves N to the script.
         return not any(guard.moduli for guard in window.step.guards)
+    if "OptimWrapper" in helper:
+        return not entry.coefficient.substitute(view.known).symbols
     if view.run.facts.get("framework_n"):
         return True  # the Trainer gives its Accelerator the very N by which it steps
     for call in calls(view):

@@ -147,7 +147,7 @@ def _unscaled(
         return False  # rescaled after the window
     if any("/" in key and "batch" in key for key in keys):
         return False  # N = nominal batch / batch size: such loops scale by samples somewhere
-    if facts.keys & {"accelerate", "deepspeed"}:
+    if facts.keys & {"accelerate", "deepspeed", "mmengine"}:
         return False
     if any(map(_is_setting, facts.keys.difference(*kept))):
         return False  # a setting takes part in the factor, and its default may hide N
@@ -215,7 +215,7 @@ def names_n(view: View, key: str, keys: frozenset[str]) -> bool:
 def _assumptions(view: View, entry: Entry) -> tuple[str, ...]:
     if not entry.facts.terms or entry.facts.summed:
         return ()
-    told = ("the loss averages over the samples of its micro-batch",)
+    told: tuple[str, ...] = ("the loss averages over the samples of its micro-batch",)
     if view.run.facts.get("driven") and any(
         b.span == entry.span and b.name == "accelerator" for b in view.run.backwards
     ):

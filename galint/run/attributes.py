@@ -318,6 +318,9 @@ class Attributes(Gradients):
                 if key in value.items:
                     return self.soft(value.items[key])
                 name = key if isinstance(key, str) and isinstance(index, Lit) else ""
+                if isinstance(value, Optimizer) and isinstance(index, Lit):
+                    value.items[key] = self.make_optimizer(f"{value.path}[{key!r}]")  # a container of optimizers
+                    return value.items[key]
                 defaults = value.items.get("__defaults__")
                 if isinstance(defaults, Mapping) and key in defaults.items:
                     return defaults.items[key]

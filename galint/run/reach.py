@@ -163,6 +163,8 @@ class Reach(Index):
                 calls.add((name, through_self))
         elif isinstance(func, p.Name):
             calls.add((name, True))
+        if name == "update_params" and isinstance(func, p.Attr) and len(node.args) == 1:
+            tags |= {BACKWARD, STEP}  # mmengine's OptimWrapper
         if name in _CALL_TAGS:
             tags.add(_CALL_TAGS[name])
         if is_update_effect(func):

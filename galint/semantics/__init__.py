@@ -27,6 +27,7 @@ from galint.semantics import (
     leaves,
     lightning,
     losses,
+    mmengine,
     modules,
     optim,
     parallel,
@@ -57,6 +58,7 @@ _ROOMS: tuple[Any, ...] = (
     lightning,
     ignite,
     hf_trainer,
+    mmengine,
     helpers,
     configured,
 )
