@@ -143,7 +143,8 @@ def _unscaled(
     weights = {key for c, k in lighter for key in (*k, *(s for s, _ in c.symbols))}
     if lighter and (not keys or any(names_n(view, key, keys) for key in weights)):
         return False  # one of the factors may be 1/N: that is GA204's question
-    if own not in coefficients and own.value != coefficients[0].value:
+    first = coefficients[0]
+    if own not in coefficients and (own.value, own.symbols) != (first.value, first.symbols):
         return False  # rescaled after the window
     if any("/" in key and "batch" in key for key in keys):
         return False  # N = nominal batch / batch size: such loops scale by samples somewhere

@@ -69,6 +69,8 @@ class Static(Reach):
                 self._divisors(value, names)
                 if len(names) > before or isinstance(value, p.Compare | p.BoolOp | p.Unary):
                     work += self._names(value)
+        for name in [n for n in names if n.startswith("_")]:  # `self._every = cfg.every`: a private copy of a setting
+            names |= {terminal(v) for v in assigns.get(name, ()) if isinstance(v, p.Attr) and terminal(v) == name[1:]}
         self.guard_names = seen
         self.window_names = names
 

@@ -75,6 +75,8 @@ class Unknowns(Machine):
             self.result.known[value.path] = number
             self.result.roles[value.path] = "rank"
             return Lit(number, frozenset({value.path}), text=value.path)
+        if self._counts_windows(value) and role in {"window", "windows"}:
+            role = "length"  # of an epoch, in windows
         offset = value.deferred is not None and value.deferred[0] in {"+", "-"} and isinstance(value.deferred[2], Lit)
         whole = (role in {"window", "windows", "epochs"} and not offset) or (
             role == "length"
@@ -84,7 +86,8 @@ class Unknowns(Machine):
         )
         if value.deferred is not None and not whole:
             op, left, right = value.deferred
-            a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, role))
+            below = "window" if self._counts_windows(value) else role
+            a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, below))
             if a is not None and b is not None:
                 number = arithmetic(op, a.value, b.value)
                 if op in {"//", "/"} and number is not None and number < 1:
@@ -106,6 +109,13 @@ class Unknowns(Machine):
             if path_terminal(key) in self.static.window_names or self.result.roles.get(key) == "window":
                 n *= int(numbers.get(key, 1))
         return max(int(samples.value) // max(n, 1), 1)
+
+    def _counts_windows(self, value: Opaque) -> bool:
+        """Whether a value is `len(loader) // N`."""
+        if value.deferred is None or value.deferred[0] not in {"//", "/"} or not self._is_window(value.deferred[2]):
+            return False
+        left = value.deferred[1]
+        return isinstance(left, Opaque) and left.path.startswith("len(")
 
     def _is_window(self, value: Value) -> bool:
         """Whether a value is N: its spelling divides or bounds a counter in a step's guard."""

@@ -34,6 +34,7 @@ from galint.semantics import (
     python,
     settings,
     tensors,
+    torchtune,
 )
 from galint.semantics.types import Meaning
 
@@ -59,6 +60,7 @@ _ROOMS: tuple[Any, ...] = (
     ignite,
     hf_trainer,
     mmengine,
+    torchtune,
     helpers,
     configured,
 )
