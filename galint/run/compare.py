@@ -8,6 +8,7 @@ from galint import program as p
 from galint.run.attributes import Attributes
 from galint.run.frame import Frame
 from galint.run.nodes import path_terminal, terminal
+from galint.run.reach import BACKWARD, STEP
 from galint.run.values import (
     FALSE,
     NONE,
@@ -256,7 +257,8 @@ class Compare(Attributes):
             roles = ("length", "limit") if self._counts_windows(left) else ("limit", "length")
             return self.demand(left, roles[0], left_node) or left, self.demand(right, roles[1], right_node) or right
         if terminal(left_node) in names or terminal(right_node) in names or "step" in self.test_tags:
-            bound = self.demand(right, "window", right_node)
+            whole = {"while", BACKWARD, STEP} <= self.test_tags  # the loop holds whole windows
+            bound = self.demand(right, "length" if whole else "window", right_node)
             return (self.demand(left, "counter", left_node) or left), (bound or right)
         return left, right
 

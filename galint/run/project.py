@@ -43,6 +43,8 @@ _DATA = re.compile(
     re.I,
 )
 
+_PROTOCOL = {"__init__", "__call__", "__enter__", "__exit__", "__iter__", "__next__"}
+
 Parse = Callable[[str], p.Program]
 
 
@@ -273,7 +275,7 @@ class Linked(Calls):
         known = self._followed.get(node)
         if known is None:
             owner = self.static.method_of.get(node)
-            named = bool(_FOLLOW.search(node.name)) or node.name in {"__init__", "__call__", "__enter__", "__exit__"}
+            named = bool(_FOLLOW.search(node.name)) or node.name in _PROTOCOL
             known = (
                 bool(self.static.tags(node) & GRADIENT)
                 or named

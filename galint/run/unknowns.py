@@ -14,6 +14,7 @@ from galint.source import Span
 
 _BATCH_SIZE = re.compile(r"len\(|\.size\(|\.shape|numel|batch_?size|n_samples|num_samples|\bbs\b")
 _LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report)", re.I)
+_EPOCHS = re.compile(r"^(n_?|num_?|max_?|total_?)?epochs?$", re.I)
 _LIMIT = 10**9
 _WORLD = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
 _RANK = re.compile(_WORLD.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
@@ -129,6 +130,8 @@ class Unknowns(Machine):
             if role == "window":
                 return "window"
             return "length" if role not in {"batch", "windows", "epochs"} else role
+        if role in {"window", "limit", "other"} and any(map(_EPOCHS.search, names)):
+            return "epochs"
         if names & self.static.counters:
             return "counter" if role in {"other", "window"} else role
         if role in {"other", "limit", "length", "counter"} and names & self.static.window_names - {""}:
