@@ -147,7 +147,11 @@ class Branches(Assign):
             default = bool(stmt.orelse) and default
         taken_key = key
         relevant = bool(gradient) or (leaves and data and bool(self.loops))
-        return self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=p.text(stmt.test))
+        taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=p.text(stmt.test))
+        left = (orelse if taken else body) | (self.static.body_tags(rest) if leaves and taken else frozenset())
+        if BACKWARD in left and BACKWARD not in (body if taken else orelse):
+            self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))
+        return taken
 
     def run_match(self, stmt: p.Match, frame: Frame) -> Signal | None:
         """A match statement."""

@@ -224,6 +224,8 @@ class Reach(Index):
                 found += [f for f in cls.body if isinstance(f, p.FunctionDef) and f.name == "__init__"]
         if direct and name in self.aliases:
             found += [f for f in self.functions.get(self.aliases[name], ()) if f not in self.method_of]
+        if direct and name in self.method_aliases and not found:
+            found += [f for f in self.functions.get(self.method_aliases[name], ()) if f in self.method_of]
         if direct and name in self.renamed:
             found += self._foreign(self.renamed[name])
         if name in {"__call__"}:
