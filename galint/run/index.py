@@ -73,7 +73,9 @@ class Index:
         if isinstance(value, p.Call) and terminal(value.func) == "partial" and value.args:
             value = value.args[0].value
         if isinstance(value, p.Attr) and isinstance(value.value, p.Name) and value.value.id == "self":
-            others = {name for t in node.targets if isinstance(t, p.Name | p.Attr) and (name := terminal(t)) != value.name}
+            others = {
+                name for t in node.targets if isinstance(t, p.Name | p.Attr) and (name := terminal(t)) != value.name
+            }
             self.method_aliases |= dict.fromkeys(others, value.name)
         if isinstance(value, p.Name):
             self.aliases |= {t.id: value.id for t in node.targets if isinstance(t, p.Name) and t.id != value.id}
