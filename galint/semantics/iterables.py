@@ -193,6 +193,8 @@ def _next(m: Calls, s: Site) -> Value | None:
             item.items["__drawn__"] = TRUE  # the default says that there is no more: what was drawn is not it
         return item if item is not None else s.args[1]
     item = pull(m, it)
+    if item is None and it.position == 1 and not m.finite_iterators:
+        return Opaque(s.text, data=True, born=m.token())  # `next(iter(d))` of what the run saw no one fill
     if item is None:
         raise UserRaise("StopIteration")
     return item
