@@ -140,7 +140,7 @@ class Branches(Assign):
         elif (orelse & GRADIENT) and not (body & GRADIENT):
             default = False
         elif stmt.orelse:
-            default = True
+            default = not _makes_nothing(stmt.body) or _makes_nothing(stmt.orelse)
         else:
             default = not data and bool(body & GRADIENT)
         if data and not gradient and not leaves:
@@ -188,6 +188,14 @@ class Branches(Assign):
             return self.run_body(case.body, frame)
         finally:
             self.guards.pop()
+
+
+def _makes_nothing(body: p.Body) -> bool:
+    """A branch that only sets names to None, where the other one makes something."""
+    return all(
+        isinstance(s, p.Assign) and isinstance(s.value, p.Const) and s.value.value is None and not s.value.ellipsis
+        for s in body
+    )
 
 
 def gates(body: frozenset[str], orelse: frozenset[str], rest: frozenset[str] | None) -> bool:

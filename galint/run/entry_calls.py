@@ -150,7 +150,7 @@ class EntryCalls(Entries):
                     else:
                         break
                 fresh = [
-                    Opaque(v.path, data=True, born=loop.token)
+                    Opaque(v.path, data=True, born=loop.token, role="handed" if LOSS_NAME.search(v.path) else "")
                     if type(v) is Opaque and not v.kind and _BATCH.search(v.path)
                     else v
                     for v in given
