@@ -540,6 +540,10 @@ def test_a_launching_file_shows_the_loop_that_it_runs(tmp_path: Path) -> None:
             "Ignite", 2, "N = n",
         ),
         ("optim_wrapper = dict(type='OptimWrapper', optimizer=o, accumulative_counts=2)\n", "mmengine", 1, "N = 2"),
+        (
+            "from catalyst import dl\ndl.OptimizerCallback(metric_key='loss', accumulation_steps=4)\n",
+            "Catalyst", 2, "nothing divides the loss by N",
+        ),
         ("hook = dict(type='GradientCumulativeOptimizerHook', cumulative_iters=8)\n", "mmcv", 1, "N = 8"),
     ],
 )  # fmt: skip

@@ -2,7 +2,8 @@
 
 Sources: Lightning, "Trainer" (`accumulate_grad_batches`); transformers, "Trainer" (`gradient_accumulation_steps`,
 `compute_loss`); Ignite, `ignite.engine.create_supervised_trainer`; mmengine, "OptimWrapper" (`accumulative_counts`); mmcv 1,
-`GradientCumulativeOptimizerHook`. `tests/test_framework_facts.py` holds what is said of those that install against them.
+`GradientCumulativeOptimizerHook`; Catalyst, `OptimizerCallback` and `BackwardCallback`. What is said of those that
+install is held against them in `tests/test_framework_facts.py`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ _WORDS = {
         "its OptimWrapper divides the loss by N, runs backward without synchronisation inside the window, and steps and "
         "clears after every N-th micro-batch and after the run's last"
     ),
+    "Catalyst": (
+        "its OptimizerCallback steps and clears after every N-th micro-batch; nothing divides the loss by N, so a mean loss "
+        "has to be divided by the criterion or the batch's metrics"
+    ),
     "mmcv": "its hook divides the loss by N, runs backward, and steps and clears after every N-th iteration",
 }
 _IGNORES_ITEMS = (
@@ -43,6 +48,7 @@ _SETTINGS = {
     "Ignite": "gradient_accumulation_steps",
     "mmengine": "accumulative_counts",
     "mmcv": "cumulative_iters",
+    "Catalyst": "accumulation_steps",
 }
 
 
@@ -116,6 +122,8 @@ def _of_call(node: p.Call, dotted: str, classes: dict[str, p.ClassDef]) -> str:
         return "Hugging Face"
     if root == "ignite" and last in {"create_supervised_trainer", "supervised_training_step"}:
         return "Ignite"
+    if root == "catalyst" and last == "OptimizerCallback":
+        return "Catalyst"
     if "accumulative_counts" in keywords and any("OptimWrapper" in p.text(arg.value) for arg in node.args):
         return "mmengine"  # in a configuration: `optim_wrapper = dict(type="OptimWrapper", accumulative_counts=N, …)`
     return "mmcv" if "cumulative_iters" in keywords and last == "dict" else ""

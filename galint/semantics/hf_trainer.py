@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint import program as p
-from galint.ledger import Guard
+from galint.ledger import OWN_COUNT, Guard
 from galint.run.frame import Frame, LoopFrame
 from galint.run.site import Site
 from galint.run.values import (
@@ -66,7 +66,9 @@ def train(m: Calls, trainer: Instance, step: Function, site: p.Call, frame: Fram
     m.items_scaled = counted and _reads_items(m, trainer.cls)
     m.result.facts["driven"] = "the Trainer calls this once a micro-batch, and steps after the window's last"
     m.result.facts["framework_n"] = not counted
-    guard = Guard(node.span, f"(step + 1) % args.{_SETTING} == 0", ((getattr(steps, "path", str(n)), n),))
+    guard = Guard(
+        node.span, f"(step + 1) % args.{_SETTING} == 0", ((getattr(steps, "path", str(n)), n),), frozenset({OWN_COUNT})
+    )
     loop = LoopFrame(node, node.span, 1_000_000, -1, m.new_token(), role="length")
     m.loops.append(loop)
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from galint.ledger import Guard
+from galint.ledger import OWN_COUNT, Guard
 from galint.run.site import Site
 from galint.run.tensors import invert
 from galint.run.values import NONE, Context, Lit, Opaque, Optimizer, Tensor, Value
@@ -31,6 +31,7 @@ def _make(m: Calls, s: Site) -> Value | None:
     wrapper = given if isinstance(given, Optimizer) else optim.make(m, s)
     if not isinstance(wrapper, Optimizer):
         return None
+    wrapper.items["__count__"] = Lit(0)
     wrapper.items["__steps__"] = s.arg(1, _SETTING) or Lit(1)
     wrapper.attrs["optimizer"] = wrapper
     wrapper.attrs["_accumulative_counts"] = wrapper.items["__steps__"]
@@ -56,7 +57,7 @@ def _count(wrapper: Optimizer) -> int:
 def _guard(m: Calls, s: Site, wrapper: Optimizer) -> Guard:
     n, steps = _steps(m, wrapper)
     label = steps.path if isinstance(steps, Opaque) else getattr(steps, "text", "") or str(n)
-    return Guard(s.span, f"{wrapper.path}.should_update()", ((label, n),))
+    return Guard(s.span, f"{wrapper.path}.should_update()", ((label, n),), frozenset({OWN_COUNT}))
 
 
 def _due(m: Calls, wrapper: Optimizer, ahead: int) -> Lit:
