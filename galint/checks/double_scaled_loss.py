@@ -30,8 +30,10 @@ def check(view: View) -> Iterator[Finding]:
             helper = _helper(view, entry)
             if entry.span in seen or (entry.facts.summed and not helper) or not _twice(view, window, entry, helper):
                 continue
-            if "?" in entry.facts.hidden or any(names_n(view, key, keys) for key in entry.facts.hidden):
+            if any(names_n(view, key, keys) for key in entry.facts.hidden):
                 continue
+            if "?" in entry.facts.hidden and (window.literal or not helper or view.run.facts.get("driven")):
+                continue  # with a helper both divisions were seen, whatever else the loss is made of
             if helper and not _sure_of(view, window, entry, helper):
                 continue
             seen.add(entry.span)
