@@ -149,7 +149,7 @@ class Reach(Index):
         name = terminal(func)
         if isinstance(func, p.Attr):
             receiver = terminal(func.value)
-            if name in {"backward", "manual_backward"}:
+            if name in {"backward", "manual_backward", "accumulate_gradients"}:
                 tags.add(BACKWARD)
             elif (name == "step" and not _NOT_STEPPERS.search(receiver) and receiver != "") or (
                 name == "step" and receiver == ""
