@@ -45,10 +45,15 @@ class BackwardSite:
     holder: Span
 
 
-def analyse(program: p.Program, config: Config, root: Path | None = None, path: Path | None = None) -> Analysis | None:
-    """Run a program's loops on paper; None when it trains nothing."""
+def analyse(
+    program: p.Program, config: Config, root: Path | None = None, path: Path | None = None, *, launches: bool = False
+) -> Analysis | None:
+    """Run a program's loops on paper; None when it trains nothing.
+
+    With `launches` a file that only calls other files' training is run too: it has no findings of its own.
+    """
     alone = Static([program.body])
-    if not _touches_gradients(program, alone):
+    if not launches and not _touches_gradients(program, alone):
         return None
     project = _project(program, root, path)
     bodies = [program.body, *(unit.program.body for unit in project.order)] if project is not None else [program.body]

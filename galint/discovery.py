@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 SUFFIXES = (".py", ".ipynb")
 """What a folder is searched for; a file named on the command line may have any suffix."""
 
-GRADIENT_WORDS = (b"backward", b"zero_grad", b".accumulate", b"scaler")
+GRADIENT_WORDS = (b"backward", b"zero_grad", b".accumulate", b"scaler", b"update_params")
 """A file with none of these has no loop that galint could speak about."""
-STEP_WORDS = (b".step", b"step(", b"_step", b".accumulate", b"update_grad", b"Trainer)")
+STEP_WORDS = (b".step", b"step(", b"_step", b".accumulate", b"update_grad", b"Trainer)", b"update_params")
 """… it also needs one of these, by which a gradient gets applied …"""
 FRAMEWORK_WORDS = (
     b"torch", b"lightning", b"accelerat", b"deepspeed", b"transformers", b"fabric", b"apex", b"timm", b".step(",
@@ -36,6 +36,7 @@ _GRADIENT_CALLS = (
     (re.compile(rb"zero_grad\s{0,20}\("), re.compile(rb"(?<!\w)\Z")),
     (re.compile(rb"accumulate\s{0,20}\("), re.compile(rb"\.\s{0,20}\Z")),
     (re.compile(rb"scaler\w{0,40}\s{0,20}\("), None),
+    (re.compile(rb"update_params\s{0,20}\("), re.compile(rb"\.\s{0,20}\Z")),
 )
 """Calls that speak of gradients, and what stands before each: patterns that begin with a word are searched fast."""
 _WRAP_WORDS = (b"DDP(", b"FSDP(", b"DataParallel", b"fully_shard(")
@@ -43,7 +44,7 @@ _WRAP_CALL = re.compile(
     rb"(?<!class )(?<!def )\b(?:DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard)\(\s*(?:module\s*=\s*)?\w"
 )
 _STEP_CALL = re.compile(
-    rb"(?<!def )(?<!\w)\w{0,80}step\w{0,40}\s{0,20}\(|\.\s{0,20}step\b|update_grad|\.\s{0,20}accumulate\s{0,20}\("
+    rb"(?<!def )(?<!\w)\w{0,80}step\w{0,40}\s{0,20}\(|\.\s{0,20}step\b|update_grad|\.\s{0,20}(?:accumulate|update_params)\s{0,20}\("
     rb"|\bclass\s+\w+\([\w., ]*Trainer\)"
 )
 _TEXTS_AND_COMMENTS = re.compile(

@@ -9,11 +9,11 @@ from galint import program as p
 from galint import suppress
 from galint.analysis import Analysis, analyse
 from galint.config import Config
-from galint.counting import count
+from galint.counting import count, loops_understood
 from galint.diagnosing import diagnose, elsewhere
 from galint.diagnostic import Diagnostic, NotUnderstood, Report
 from galint.errors import ParseError, TooComplex, TooLarge
-from galint.explain import LoopView, acquitted, at_line, views
+from galint.explain import LoopView, acquitted, at_line, automatic, launched, views
 from galint.registry import RULES
 from galint.run.project import STRIDE
 from galint.source import Source, Span
@@ -43,8 +43,11 @@ def study(
 def explain(source: Source, config: Config, root: Path | None = None, line: int | None = None) -> list[LoopView]:
     """What each training loop does, or only the loop at a 1-based `line`. Raises ParseError."""
     program = parse(source.text)
-    analysis = analyse(program, config, root, source.path)
+    analysis = analyse(program, config, root, source.path, launches=True)
     loops = _views(analysis, source, Report(files=1))
+    loops = sorted(
+        [*loops, *automatic(program, source.filename, source.lines)], key=lambda view: (view.file, view.span)
+    )
     return loops if line is None else at_line(loops, line)
 
 
@@ -54,6 +57,10 @@ def _views(analysis: Analysis | None, source: Source, report: Report) -> list[Lo
     understood = count(analysis, source, report)
     missed = [(loop.span, loop.reason) for loop in report.not_understood]
     loops = views(analysis.exploration, analysis.program, source.filename, source.lines, understood, missed)
+    if not loops and analysis.project is not None:
+        followed = [unit.program for unit in analysis.project.order]
+        others = sorted(span for span in loops_understood(analysis) if span.row >= STRIDE)
+        loops = launched(analysis.exploration, analysis.program, followed, others)
     if analysis.found is None:
         diagnose(analysis, source)
     return [view if _accused(view, analysis.found or ()) else acquitted(view) for view in loops]

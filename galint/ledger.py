@@ -124,6 +124,10 @@ class Mark:
     """(loop header, run serial, iteration) of the loops running at that moment, outermost first."""
 
 
+OWN_COUNT = "@own"
+"""Among a guard's keys: a framework counts by itself, and the code has no condition that could be wrong."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A condition that let a step run, and the numbers in it that can be N."""

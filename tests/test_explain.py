@@ -489,3 +489,94 @@ def test_long_formulas_and_repetitions_do_not_widen_the_table() -> None:
     said = explain_text.render(views(text))
     assert max(map(len, said.splitlines())) < 200
     assert said.count("9 scheduler step 3 times · 10 backward") >= 4
+
+
+def _explained(folder: Path, name: str = "main.py", **files: str) -> list[LoopView]:
+    (folder / "pyproject.toml").write_text("[project]\n")
+    for stem, text in files.items():
+        (folder / f"{stem}.py").write_text(text)
+    return explain(Source.read(folder / name), Config(), folder)
+
+
+def test_a_launching_file_shows_the_loop_that_it_runs(tmp_path: Path) -> None:
+    engine = (
+        "def train(model, loader, optimizer, n):\n"
+        "    for i, x in enumerate(loader):\n"
+        "        (model(x) / n).backward()\n"
+        "        if (i + 1) % n == 0:\n"
+        "            optimizer.step()\n"
+        "            optimizer.zero_grad()\n"
+    )
+    main = (
+        "import torch\n"
+        "from engine import train\n"
+        "net = torch.nn.Linear(2, 1)\n"
+        "train(net, torch.utils.data.DataLoader(data), torch.optim.SGD(net.parameters()), 4)\n"
+    )
+    (view,) = _explained(tmp_path, main=main, engine=engine)
+    assert view.file.endswith("engine.py") and view.filename == view.file
+    assert (view.span.row, view.end_row, view.function) == (2, 6, "train")
+    assert view.text == "for i, x in enumerate(loader):"
+    assert view.ledgers[0].guard is not None and view.ledgers[0].guard.row == 4
+    text = explain_text.render([view])
+    assert "engine.py:5 step" in text and "(line 4), N = 4" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "framework", "row", "said"),
+    [
+        (
+            "import lightning as L\nclass Net(L.LightningModule):\n    def training_step(self, x, i):\n        return self.net(x)\n"
+            "L.Trainer(accumulate_grad_batches=4)\n",
+            "Lightning", 3, "N = 4 (`accumulate_grad_batches`, line 5)",
+        ),
+        ("from pytorch_lightning import Trainer\nTrainer().fit(net)\n", "Lightning", 2, "1 where nothing sets it"),
+        (
+            "from transformers import Trainer\nclass Mine(Trainer):\n    def compute_loss(self, model, inputs):\n        return 0\n",
+            "Hugging Face", 3, "`num_items_in_batch`",
+        ),
+        (
+            "from ignite.engine import create_supervised_trainer as make\nmake(net, opt, f, gradient_accumulation_steps=n)\n",
+            "Ignite", 2, "N = n",
+        ),
+        ("optim_wrapper = dict(type='OptimWrapper', optimizer=o, accumulative_counts=2)\n", "mmengine", 1, "N = 2"),
+        (
+            "from catalyst import dl\ndl.OptimizerCallback(metric_key='loss', accumulation_steps=4)\n",
+            "Catalyst", 2, "nothing divides the loss by N",
+        ),
+        ("hook = dict(type='GradientCumulativeOptimizerHook', cumulative_iters=8)\n", "mmcv", 1, "N = 8"),
+    ],
+)  # fmt: skip
+def test_a_frameworks_automatic_loop_is_named(tmp_path: Path, text: str, framework: str, row: int, said: str) -> None:
+    (view,) = _explained(tmp_path, main=text)
+    assert (view.framework, view.span.row, view.understood) == (framework, row, True)
+    assert view.reason.startswith(f"{framework}'s automatic loop") and said in view.reason
+    assert view.framework in explain_text.render([view]) and "not understood" not in explain_text.render([view])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import lightning as L\nclass Net(L.LightningModule):\n    automatic_optimization = False\n"
+        "    def training_step(self, x, i):\n        return self.net(x)\nL.Trainer().fit(Net())\n",
+        "import lightning as L\nclass Net(L.LightningModule):\n    @property\n    def automatic_optimization(self):\n"
+        "        return False\n    def training_step(self, x, i):\n        return self.net(x)\n",
+        "class Trainer:\n    def fit(self):\n        pass\nTrainer().fit()\n",
+        "from keras import Model\nModel().fit(x, batch_size=4)\n",
+    ],
+)
+def test_what_no_framework_runs_is_not_named(tmp_path: Path, text: str) -> None:
+    assert _explained(tmp_path, main=text) == []
+
+
+def test_a_compute_loss_that_ignores_the_item_count_is_warned_of(tmp_path: Path) -> None:
+    head = "from transformers import Trainer\nclass Mine(Trainer):\n"
+    loss = "    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):\n        return "
+    for extra, body, warned in (
+        ("", "criterion(model(inputs))\n", True),
+        ("", "criterion(model(inputs)).sum() / num_items_in_batch\n", False),
+        ("", "super().compute_loss(model, inputs)\n", False),
+        ("    loss_is_scaled_for_ga = False\n", "criterion(model(inputs))\n", False),
+    ):
+        (view,) = _explained(tmp_path, main=head + extra + loss + body)
+        assert bool(view.warnings) == warned

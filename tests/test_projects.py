@@ -19,7 +19,7 @@ from marks import differences, expects, note
 from galint.cli.app import cli
 
 PROJECTS = sorted(p for p in (Path(__file__).parent / "projects").iterdir() if p.is_dir())
-NOT_RUN = ("accelerate", "deepspeed", "ignite", "lightning")
+NOT_RUN = ("accelerate", "deepspeed", "ignite", "lightning", "mmengine", "transformers")
 """Frameworks under which the loops cannot be observed."""
 NOT_RUN_PROJECTS = {
     "ok_GA101-gan_with_optimizers_in_a_dict": "the cleared gradients of the other network are taken for a window's",

@@ -30,8 +30,10 @@ def check(view: View) -> Iterator[Finding]:
             helper = _helper(view, entry)
             if entry.span in seen or (entry.facts.summed and not helper) or not _twice(view, window, entry, helper):
                 continue
-            if "?" in entry.facts.hidden or any(names_n(view, key, keys) for key in entry.facts.hidden):
+            if any(names_n(view, key, keys) for key in entry.facts.hidden):
                 continue
+            if "?" in entry.facts.hidden and (window.literal or not helper or view.run.facts.get("driven")):
+                continue  # with a helper both divisions were seen, whatever else the loss is made of
             if helper and not _sure_of(view, window, entry, helper):
                 continue
             seen.add(entry.span)
@@ -51,6 +53,8 @@ def check(view: View) -> Iterator[Finding]:
 def _helper(view: View, entry: Entry) -> str:
     if "accelerate" in entry.facts.keys:
         return "`accelerator.backward`"
+    if "mmengine" in entry.facts.keys:
+        return "the OptimWrapper"
     return "DeepSpeed's engine" if "deepspeed" in entry.facts.keys else ""
 
 
@@ -78,6 +82,10 @@ def _sure_of(view: View, window: Window, entry: Entry, helper: str) -> bool:
     if "DeepSpeed" in helper:
         # An engine stepped on every micro-batch accumulates by its own N; a guarded one leaves N to the script.
         return not any(guard.moduli for guard in window.step.guards)
+    if "OptimWrapper" in helper:
+        return not entry.coefficient.substitute(view.known).symbols
+    if view.run.facts.get("framework_n"):
+        return True  # the Trainer gives its Accelerator the very N by which it steps
     for call in calls(view):
         if terminal(call.func) == "Accelerator" and any(
             a.keyword in {"gradient_accumulation_steps", "gradient_accumulation_plugin"} for a in call.args

@@ -149,11 +149,12 @@ def _unscaled(
     weights = {key for c, k in lighter for key in (*k, *(s for s, _ in c.symbols))}
     if lighter and (not keys or any(names_n(view, key, keys) for key in weights)):
         return False  # one of the factors may be 1/N: that is GA204's question
-    if own not in coefficients and own.value != coefficients[0].value:
+    first = coefficients[0]
+    if own not in coefficients and (own.value, own.symbols) != (first.value, first.symbols):
         return False  # rescaled after the window
     if any("/" in key and "batch" in key for key in keys):
         return False  # N = nominal batch / batch size: such loops scale by samples somewhere
-    if facts.keys & {"accelerate", "deepspeed"}:
+    if facts.keys & {"accelerate", "deepspeed", "mmengine"}:
         return False
     if any(map(_is_setting, facts.keys.difference(*kept))):
         return False  # a setting takes part in the factor, and its default may hide N
@@ -219,9 +220,14 @@ def names_n(view: View, key: str, keys: frozenset[str]) -> bool:
 
 
 def _assumptions(view: View, entry: Entry) -> tuple[str, ...]:
-    if entry.facts.terms and not entry.facts.summed:
-        return ("the loss averages over the samples of its micro-batch",)
-    return ()
+    if not entry.facts.terms or entry.facts.summed:
+        return ()
+    told: tuple[str, ...] = ("the loss averages over the samples of its micro-batch",)
+    if view.run.facts.get("driven") and any(
+        b.span == entry.span and b.name == "accelerator" for b in view.run.backwards
+    ):
+        told += ("the Trainer runs without DeepSpeed, whose engine divides",)
+    return told
 
 
 def late_divisions(view: View) -> dict[Span, tuple[Span, str]]:

@@ -10,7 +10,7 @@ from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import Cadence, View
 from galint.checks.windows import program_nodes
-from galint.ledger import OptimizerLedger, Step
+from galint.ledger import OWN_COUNT, OptimizerLedger, Step
 from galint.run.facts import Event
 from galint.run.nodes import terminal
 from galint.source import Span
@@ -28,6 +28,8 @@ def check(view: View) -> Iterator[Finding]:
         cadence = view.cadence(ledger)
         if cadence is None or cadence.guard is None or cadence.n < 2 or not view.lone(ledger):
             continue
+        if OWN_COUNT in cadence.guard.keys:
+            continue  # a framework counts by itself
         if not _gates(view, ledger, cadence) or _start_unknown(cadence) or _drawn(view, cadence.guard.keys):
             continue
         steps = _judged(view, view.steps(ledger), cadence.n)

@@ -240,6 +240,8 @@ class View:
     def places(self, step: Step) -> tuple[tuple[Span, str], ...]:
         """The loop, the guard and the step, for the diagnostic's related places."""
         out: list[tuple[Span, str]] = []
+        if self.run.facts.get("driven"):
+            return ((step.span, self.run.facts["driven"]),)
         loop = self.loop_of(step.window[-1]) if step.window else None
         if loop is not None:
             out.append((loop, "the micro-batch loop"))

@@ -1,6 +1,7 @@
 """What each training loop of a file does, micro-batch by micro-batch, as typed data for any renderer."""
 
-from galint.explain.loops import acquitted, at_line, happenings, listed, views
+from galint.explain.automatic import automatic
+from galint.explain.loops import acquitted, at_line, happenings, launched, listed, views
 from galint.explain.model import (
     EffectiveBatch,
     Happening,
@@ -23,7 +24,9 @@ __all__ = [
     "WindowView",
     "acquitted",
     "at_line",
+    "automatic",
     "happenings",
+    "launched",
     "listed",
     "views",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from galint.ledger import Guard, OptimizerLedger, Step
 from galint.run.explore import EntryRuns, Exploration
 from galint.run.facts import RunResult
 from galint.run.nodes import children
+from galint.run.project import located
 from galint.run.static import Static
 from galint.source import Span
 
@@ -66,6 +68,41 @@ def views(
             )
         )
     return sorted(out, key=lambda v: v.span)
+
+
+def launched(
+    exploration: Exploration, program: p.Program, others: Iterable[p.Program], understood: Iterable[Span]
+) -> list[LoopView]:
+    """The loops in followed files that a file's own code runs: what a launching file trains.
+
+    `others` are the followed programs, `understood` the loops in them.
+    """
+    places = {span: place for other in others for span, place in _places(other).items()}
+    out = []
+    for span in understood:
+        runs = _best(exploration, span)
+        path, own = located(span)
+        if runs is None or path is None:
+            continue
+        name = os.path.relpath(path)
+        view = _loop(exploration.static, program, name, (), places, span, runs)
+        place = places.get(span)
+        ledgers = tuple(
+            replace(x, guard=located(x.guard)[1] if x.guard is not None else None) for x in view.ledgers
+        )  # what is shown are rows of the loop's file
+        text = _header(place.node) if place is not None else ""
+        last = place.end_row - (span.row - own.row) if place is not None else own.end_row
+        out.append(replace(view, span=own, end_row=last, text=text, ledgers=ledgers, file=name))
+    return sorted(out, key=lambda v: (v.file, v.span))
+
+
+def _header(node: p.Node) -> str:
+    """A loop's or function's first line, without the text at hand."""
+    if isinstance(node, p.For):
+        target = p.text(node.target)
+        target = target[1:-1] if isinstance(node.target, p.Sequence) and target.startswith("(") else target
+        return f"for {target} in {p.text(node.iter)}:"
+    return f"while {p.text(node.test)}:" if isinstance(node, p.While) else f"def {getattr(node, 'name', '')}"
 
 
 def at_line(loops: Sequence[LoopView], line: int) -> list[LoopView]:

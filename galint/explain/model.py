@@ -149,7 +149,7 @@ class EffectiveBatch:
 class LoopView:
     """One training loop. A loop that is not understood says why in `reason`, and where in `reason_span`.
 
-    One that is understood and never steps has no ledgers and says that.
+    One that is understood and never steps has no ledgers and says that; so does one that a framework runs by itself.
     """
 
     filename: str
@@ -168,3 +168,6 @@ class LoopView:
     assumptions: tuple[str, ...] = ()
     file: str = ""
     """Where the loop lies, when not in the explained file itself."""
+    framework: str = ""
+    """Whose automatic loop it is; then `reason` says what the framework does, and there are no windows."""
+    warnings: tuple[str, ...] = ()

@@ -231,6 +231,12 @@ class Situation:
                 return expr
         if found:
             return found[0]
+        if self.view.run.facts.get(
+            "driven"
+        ):  # the guard is the framework's: N is the setting it is told, where spelled
+            here = self.outline.function(self.place) if self.place is not None else None
+            said = [n for n in self.outline.everything() if isinstance(n, p.Attr) and p.text(n) in wanted]
+            return next((n for n in said if self.outline.function(n) is here), None)
         loop = self.loop
         around = list(self.outline.above(self.step_statement)) if self.step_statement is not None else []
         if loop in around:

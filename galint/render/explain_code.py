@@ -38,6 +38,8 @@ class Line:
 
 def beside(view: LoopView, lines: Sequence[str]) -> list[Line]:
     """The loop's lines and those outside it where something happens, in order, gaps marked."""
+    if view.file:
+        return []  # the lines are the explained file's, and the loop is another's
     seen: dict[int, list[Happening]] = {}
     for h in happenings(view):
         if not h.file:

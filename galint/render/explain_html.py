@@ -56,11 +56,12 @@ def _loop(view: LoopView, lines: Sequence[str], place: Place) -> str:
         where = f", {escape(line_of(view.reason_span, place))}" if view.reason_span is not None else ""
         out.append(f'<p class="bad">not understood: {escape(plain(view.reason))}{where}</p>')
     elif not view.ledgers:
-        out.append(f'<p class="bad">{escape(view.reason)}</p>')
+        out.append(f"<p>{_quoted(view.reason)}</p>" if view.framework else f'<p class="bad">{escape(view.reason)}</p>')
     for ledger in view.ledgers:
         out.append(f"<p><code>{escape(plain(ledger.optimizer))}</code> steps {_quoted(gate(ledger, place))}</p>")
     if view.batch is not None:
         out.append(f"<p>effective batch: {escape(str(view.batch))}</p>")
+    out += [f'<p class="bad">{_quoted(text)}</p>' for text in view.warnings]
     out += [f"<p>assuming {_quoted(text)}</p>" for text in view.assumptions]
     out.append(f'<div class="sides"><pre class="lines">{"".join(map(_line, beside(view, lines)))}</pre>')
     out.append(f'<div class="windows">{"".join(_window(label, w, place) for label, w in listed(view))}</div>')

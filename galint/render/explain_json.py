@@ -40,6 +40,8 @@ def _loop(view: LoopView, locate: Locate) -> dict[str, Any]:
         "text": view.text,
         "function": view.function,
         "understood": view.understood,
+        "framework": view.framework or None,
+        "warnings": list(view.warnings),
         "reason": view.reason or None,
         "reason_place": _span(view.reason_span, locate),
         "assumptions": list(view.assumptions),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from html import escape
 
@@ -47,8 +48,9 @@ def _loop(view: LoopView, lines: Sequence[str], place: Place) -> tuple[str, int,
         out.append(text(0, y, f"not understood: {plain(view.reason)}{where}", "bad"))
         y += 16
     elif not view.ledgers:
-        out.append(text(0, y, view.reason, "bad"))
-        y += 16
+        for line in textwrap.wrap(plain(view.reason), 110):
+            out.append(text(0, y, line, "gate" if view.framework else "bad"))
+            y += 16
     if view.batch is not None:
         out.append(text(0, y, f"effective batch: {view.batch}", "gate"))
         y += 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 
 from galint.explain import Happening, LedgerView, LoopView, MicroRow, WindowView
@@ -57,7 +58,10 @@ def _loop(view: LoopView, style: Style, place: Place) -> list[str]:
         where = f", {line_of(view.reason_span, place)}" if view.reason_span is not None else ""
         out.append(f"  {style('warning', 'not understood')}: {plain(view.reason)}{where}")
         return out
-    if not view.ledgers:
+    if view.framework:
+        out += textwrap.wrap(plain(view.reason), 110, initial_indent="  ", subsequent_indent="  ")
+        out += [style("warning", f"  {plain(text)}") for text in view.warnings]
+    elif not view.ledgers:
         out.append(f"  {style('warning', plain(view.reason))}")
     for ledger in view.ledgers:
         out += _ledger(ledger, style, place)

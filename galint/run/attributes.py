@@ -131,7 +131,8 @@ class Attributes(Gradients):
                     found = self.class_member(base, name)
                     if isinstance(found, Function):
                         return Bound(value.instance, name, found)
-            return Bound(Opaque("super()"), name)
+            own = value.instance.items.get("__super__") if isinstance(value.instance, Opaque) else None
+            return Bound(own or Opaque("super()"), name)
         if isinstance(value, Bound) and value.func is None and isinstance(value.receiver, Opaque):
             return Opaque(f"{value.receiver.path}.{value.name}.{name}")
         if isinstance(value, Mapping | Seq | Iterator | Lit | Iterable | Range):
@@ -317,6 +318,9 @@ class Attributes(Gradients):
                 if key in value.items:
                     return self.soft(value.items[key])
                 name = key if isinstance(key, str) and isinstance(index, Lit) else ""
+                if isinstance(value, Optimizer) and isinstance(index, Lit):
+                    value.items[key] = self.make_optimizer(f"{value.path}[{key!r}]")  # a container of optimizers
+                    return value.items[key]
                 defaults = value.items.get("__defaults__")
                 if isinstance(defaults, Mapping) and key in defaults.items:
                     return defaults.items[key]

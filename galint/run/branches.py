@@ -148,7 +148,7 @@ class Branches(Assign):
         elif (orelse & GRADIENT) and not (body & GRADIENT):
             default = False
         elif stmt.orelse:
-            default = True
+            default = not _makes_nothing(stmt.body) or _makes_nothing(stmt.orelse)
         else:
             default = not data and bool(body & GRADIENT)
         if data and not gradient and not leaves:
@@ -156,7 +156,11 @@ class Branches(Assign):
         default = default or self._starts_loss(stmt, frame)
         taken_key = key
         relevant = bool(gradient) or (leaves and data and bool(self.loops))
-        return self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=p.text(stmt.test))
+        taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=p.text(stmt.test))
+        left = (orelse if taken else body) | (self.static.body_tags(rest) if leaves and taken else frozenset())
+        if BACKWARD in left and BACKWARD not in (body if taken else orelse):
+            self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))
+        return taken
 
     def _starts_loss(self, stmt: p.If, frame: Frame) -> bool:
         """True where the body gives a loss that is still the number 0, or None, its first term: a program that goes on to
@@ -217,6 +221,14 @@ class Branches(Assign):
             return self.run_body(case.body, frame)
         finally:
             self.guards.pop()
+
+
+def _makes_nothing(body: p.Body) -> bool:
+    """A branch that only sets names to None, where the other one makes something."""
+    return all(
+        isinstance(s, p.Assign) and isinstance(s.value, p.Const) and s.value.value is None and not s.value.ellipsis
+        for s in body
+    )
 
 
 def gates(body: frozenset[str], orelse: frozenset[str], rest: frozenset[str] | None) -> bool:

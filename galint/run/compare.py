@@ -8,6 +8,7 @@ from galint import program as p
 from galint.run.attributes import Attributes
 from galint.run.frame import Frame
 from galint.run.nodes import path_terminal, terminal
+from galint.run.reach import BACKWARD, STEP
 from galint.run.values import (
     FALSE,
     NONE,
@@ -261,8 +262,12 @@ class Compare(Attributes):
         if left.data or right.data or left.kind or right.kind:
             return left, right
         names = self.static.window_names
+        if self._counts_windows(left) != self._counts_windows(right):  # a cap beside an epoch's number of windows
+            roles = ("length", "limit") if self._counts_windows(left) else ("limit", "length")
+            return self.demand(left, roles[0], left_node) or left, self.demand(right, roles[1], right_node) or right
         if terminal(left_node) in names or terminal(right_node) in names or "step" in self.test_tags:
-            bound = self.demand(right, "window", right_node)
+            whole = {"while", BACKWARD, STEP} <= self.test_tags  # the loop holds whole windows
+            bound = self.demand(right, "length" if whole else "window", right_node)
             return (self.demand(left, "counter", left_node) or left), (bound or right)
         return left, right
 

@@ -15,6 +15,7 @@ from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, STEP
 from galint.run.static import Static
 from galint.run.values import Class, Function, GeneratorCall, Instance, Lit, Opaque, Value
+from galint.semantics import hf_trainer
 
 _BATCH = re.compile(
     r"batch|data|input|sample|image|img|label|target|x$|y$|ids|text|prompt|chosen|rejected|loss|instruction|output",
@@ -73,6 +74,15 @@ class EntryCalls(Entries):
                     kwargs[param.name] = machine.soft(Lit(default.value, frozenset({param.name}), text=param.name))
                 else:
                     kwargs[param.name] = self._param(machine, param)
+        if (
+            func.name == "training_step"
+            and args
+            and isinstance(args[0], Instance)
+            and hf_trainer.is_trainer(args[0].cls)
+        ):
+            if STEP not in self.static.tags(func):
+                hf_trainer.train(machine, args[0], target, site, frame)
+                return
         flat = self._once_is_an_epoch(func)
         if self._once_is_a_batch(func):
             self._call_per_batch(machine, target, fixed, kwargs, site, frame)
@@ -140,7 +150,7 @@ class EntryCalls(Entries):
                     else:
                         break
                 fresh = [
-                    Opaque(v.path, data=True, born=loop.token)
+                    Opaque(v.path, data=True, born=loop.token, role="handed" if LOSS_NAME.search(v.path) else "")
                     if type(v) is Opaque and not v.kind and _BATCH.search(v.path)
                     else v
                     for v in given

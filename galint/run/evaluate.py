@@ -99,9 +99,9 @@ class Evaluate(Arithmetic):
             if all(isinstance(x, p.Const) and isinstance(x.value, int) for x in (node.body, node.orelse)):
                 default = node.body.value >= node.orelse.value  # type: ignore[attr-defined]
             truth = self.choose(key, default, data=data, relevant=relevant, span=node.span, asked=p.text(node.test))
-        elif _switches(node, truth):
+        if _switches(node, truth):
             return Lit(max(node.body.value, node.orelse.value), frozenset({p.text(node.test)}), text=p.text(node))  # type: ignore[attr-defined]
-        elif isinstance(test, Lit) and test.moduli:
+        if isinstance(test, Lit) and test.moduli:
             chosen = self.eval(node.body if truth else node.orelse, frame)
             if isinstance(chosen, Lit):
                 return Lit(chosen.value, chosen.keys | test.keys, chosen.moduli + test.moduli, chosen.born, chosen.text)

@@ -166,7 +166,8 @@ class Explorer(EntryCalls):
     ) -> tuple[RunResult, Scenario] | None:
         """Flip the choices made, latest first, until a backward runs and the fact to avoid is gone."""
         made = [(key, choice) for key, choice in reversed(first.choices.items()) if not choice.data]
-        for key, choice in sorted(made, key=lambda item: not item[1].relevant)[:_TOWARD]:
+        past = first.facts.get("past_backward", ())
+        for key, choice in sorted(made, key=lambda item: (item[0] not in past, not item[1].relevant))[:_TOWARD]:
             changed = scenario.variant(choices={key: not choice.taken})
             result = self.run(entry, changed)
             if result.backwards and not result.facts.get(avoid):

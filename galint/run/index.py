@@ -29,6 +29,8 @@ class Index:
         """What `from m import name as alias` calls by another name: alias → name."""
         self.aliases: dict[str, str] = {}
         """Other names that the code gives a function: `go = run` and `go = partial(run, …)`, name → function."""
+        self.method_aliases: dict[str, str] = {}
+        """Other names for an object's own methods: `self.run = self._run_plain`."""
         self._flat: dict[p.Node, tuple[list[p.Node], int, int]] = {}
         """Compound statement → all nodes of the top-level statement around it, and its own stretch of them."""
         self._kinds: dict[str, str] = {}
@@ -73,6 +75,11 @@ class Index:
         value = node.value
         if isinstance(value, p.Call) and terminal(value.func) == "partial" and value.args:
             value = value.args[0].value
+        if isinstance(value, p.Attr) and isinstance(value.value, p.Name) and value.value.id == "self":
+            others = {
+                name for t in node.targets if isinstance(t, p.Name | p.Attr) and (name := terminal(t)) != value.name
+            }
+            self.method_aliases |= dict.fromkeys(others, value.name)
         if isinstance(value, p.Name):
             self.aliases |= {t.id: value.id for t in node.targets if isinstance(t, p.Name) and t.id != value.id}
 

@@ -8,6 +8,7 @@ LOSS_NAME = re.compile(r"loss|cost|objective|(^|_)(elbo|nll|ce|kld?)(_|$)", re.I
 _OPTIMIZER = re.compile(r"(^|_)(opt|optim|optimizer)(s?$|_|\d)|optimizer", re.I)
 _NOT_OPTIMIZER = re.compile(
     r"optimizer?s?_?(step|config|cfg|name|type|class|cls|args|kwargs|params|groups?|state|lr|wrapper_cfg|idx|index|dict)"
+    r"|optim\w*_in_(bwd|backward)|^_?(use|enable|has|is|offload)_\w*opt"
     r"|(^|_)opts?$(?<!opt)|num_|n_opt|optimized|optimize_|^opts$|hyper",
     re.I,
 )

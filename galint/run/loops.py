@@ -77,7 +77,7 @@ class Loops(Branches):
                     if (
                         func not in seen
                         and BACKWARD in self.static.tags(func)
-                        and (call[1] or not self.static.holds(func, node))
+                        and not self.static.holds(func, node)  # a function that runs the loop is not inside it
                     ):
                         seen.add(func)
                         out += self._inner_loops(func)

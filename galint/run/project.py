@@ -30,7 +30,7 @@ _MOST_FILES = 24
 _MOST_BYTES = 900_000
 _WORDS = (
     b"backward", b"zero_grad", b"DistributedDataParallel", b"no_sync", b"BatchNorm", b"clip_grad", b"GradScaler", b"accum",
-    b"optim.", b"fully_shard", b"FullyShardedDataParallel", b"ACCUM", b"Accum", b"(Optimizer)",
+    b"optim.", b"fully_shard", b"FullyShardedDataParallel", b"ACCUM", b"Accum", b"(Optimizer)", b"(Trainer)",
 )  # fmt: skip
 _BUILDS = re.compile(
     rb"^def (?!\w*(data|loader|sampler|transform|augment|eval|metric|logger|token|vocab))"
@@ -48,6 +48,8 @@ _DATA = re.compile(
     r"data|loader|sampler|batch|reader|corpus|token|vocab|collat|transform|augment|meter|logger|report|metric|eval|timer",
     re.I,
 )
+
+_PROTOCOL = {"__init__", "__call__", "__enter__", "__exit__", "__iter__", "__next__"}
 
 Parse = Callable[[str], p.Program]
 
@@ -280,7 +282,7 @@ class Linked(Calls):
         known = self._followed.get(node)
         if known is None:
             owner = self.static.method_of.get(node)
-            named = bool(_FOLLOW.search(node.name)) or node.name in {"__init__", "__call__", "__enter__", "__exit__"}
+            named = bool(_FOLLOW.search(node.name)) or node.name in _PROTOCOL
             known = (
                 bool(self.static.tags(node) & GRADIENT)
                 or named

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from galint import program as p
 from galint.run.elements import length_of, param_of, renewed
-from galint.run.frame import Signal, UserRaise
+from galint.run.frame import RunOver, Signal, UserRaise
 from galint.run.generators import run_generator
 from galint.run.values import GeneratorCall, Iterable, Iterator, Lit, Opaque, Range, Seq, Tensor, Value
 
@@ -82,16 +83,28 @@ def _pull_generator(m: Execute, it: Iterator, source: GeneratorCall, index: int)
                 held.append(value)
                 return Signal("break") if len(held) >= 2 else None
 
-            saved = m.fuel
+            saved, outer = m.fuel, source.func.closure.globals.vars
+            shared = {name: outer[name] for name in _globals_of(source.func.node) if name in outer}
             try:
                 m.fuel = min(saved, 1500)
                 run_generator(m, source, keep)
             except UserRaise:
                 pass
+            except RunOver:
+                if m.fuel > 0:
+                    raise  # it is not the look ahead that took too long
             finally:
                 m.fuel = saved - 50
+                outer |= shared  # what it tells the program through globals, it tells later
     sample = it.stored[min(index, len(it.stored) - 1)] if it.stored else None
     return renewed(m, sample)
+
+
+def _globals_of(func: p.FunctionDef | p.Lambda) -> list[str]:
+    """The names that a function declares global."""
+    if isinstance(func, p.Lambda):
+        return []
+    return [name for stmt in func.body if isinstance(stmt, p.Scope) and stmt.kind == "global" for name in stmt.names]
 
 
 def pull_from(m: Execute, it: Iterator, source: Value, index: int) -> Value | None:

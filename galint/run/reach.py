@@ -155,7 +155,7 @@ class Reach(Index):
         name = terminal(func)
         if isinstance(func, p.Attr):
             receiver = terminal(func.value)
-            if name in {"backward", "manual_backward"}:
+            if name in {"backward", "manual_backward", "accumulate_gradients"}:
                 tags.add(BACKWARD)
             elif (name == "step" and not _NOT_STEPPERS.search(receiver) and receiver != "") or (
                 name == "step" and receiver == ""
@@ -169,6 +169,8 @@ class Reach(Index):
                 calls.add((name, through_self))
         elif isinstance(func, p.Name):
             calls.add((name, True))
+        if name == "update_params" and isinstance(func, p.Attr) and len(node.args) == 1:
+            tags |= {BACKWARD, STEP}  # mmengine's OptimWrapper
         if name in _CALL_TAGS:
             tags.add(_CALL_TAGS[name])
         if is_update_effect(func):
@@ -228,6 +230,8 @@ class Reach(Index):
                 found += [f for f in cls.body if isinstance(f, p.FunctionDef) and f.name == "__init__"]
         if direct and name in self.aliases:
             found += [f for f in self.functions.get(self.aliases[name], ()) if f not in self.method_of]
+        if direct and name in self.method_aliases and not found:
+            found += [f for f in self.functions.get(self.method_aliases[name], ()) if f in self.method_of]
         if direct and name in self.renamed:
             found += self._foreign(self.renamed[name])
         if name in {"__call__"}:

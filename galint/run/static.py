@@ -109,6 +109,8 @@ class Static(Reach):
                 if len(names) > before or isinstance(value, p.Compare | p.BoolOp | p.Unary):
                     work += self._names(value)
         self.divisors -= self.counters | {""}
+        for name in [n for n in names if n.startswith("_")]:  # `self._every = cfg.every`: a private copy of a setting
+            names |= {terminal(v) for v in assigns.get(name, ()) if isinstance(v, p.Attr) and terminal(v) == name[1:]}
         self.guard_names = seen
         self.window_names = names
 

@@ -15,6 +15,7 @@ from galint.source import Span
 _BATCH_SIZE = re.compile(r"len\(|\.size\(|\.shape|numel|batch_?size|n_samples|num_samples|\bbs\b")
 _LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report)", re.I)
 _ACCUMULATION = re.compile(r"accum(ulat\w*)?(_grad\w*)?_?(steps?|iters?|batches|every|n)?$|grad\w*_acc(_|$)", re.I)
+_EPOCHS = re.compile(r"^(n_?|num_?|max_?|total_?)?epochs?$", re.I)
 _LIMIT = 10**9
 _WORLD = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
 _RANK = re.compile(_WORLD.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
@@ -76,6 +77,8 @@ class Unknowns(Machine):
             self.result.known[value.path] = number
             self.result.roles[value.path] = "rank"
             return Lit(number, frozenset({value.path}), text=value.path)
+        if self._counts_windows(value) and role in {"window", "windows"}:
+            role = "length"  # of an epoch, in windows
         offset = value.deferred is not None and value.deferred[0] in {"+", "-"} and isinstance(value.deferred[2], Lit)
         whole = (role in {"window", "windows", "epochs"} and not offset) or (
             role == "length"
@@ -85,7 +88,8 @@ class Unknowns(Machine):
         )
         if value.deferred is not None and not whole:
             op, left, right = value.deferred
-            a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, role))
+            below = "window" if self._counts_windows(value) else role
+            a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, below))
             if a is not None and b is not None:
                 number = arithmetic(op, a.value, b.value)
                 if op in {"//", "/"} and number is not None and number < 1:
@@ -108,6 +112,13 @@ class Unknowns(Machine):
                 n *= int(numbers.get(key, 1))
         return max(int(samples.value) // max(n, 1), 1)
 
+    def _counts_windows(self, value: Opaque) -> bool:
+        """Whether a value is `len(loader) // N`."""
+        if value.deferred is None or value.deferred[0] not in {"//", "/"} or not self._is_window(value.deferred[2]):
+            return False
+        left = value.deferred[1]
+        return isinstance(left, Opaque) and left.path.startswith("len(")
+
     def _is_window(self, value: Value) -> bool:
         """Whether a value is N: its spelling divides or bounds a counter in a step's guard."""
         if isinstance(value, Lit):
@@ -127,6 +138,8 @@ class Unknowns(Machine):
             and (names & self.static.divisors or any(_ACCUMULATION.search(n) for n in names & window))
         ):
             return "window"  # also where it only helps to count the steps of an epoch
+        if role in {"window", "limit", "other"} and any(map(_EPOCHS.search, names)):
+            return "epochs"
         if names & self.static.counters:
             return "counter" if role in {"other", "window"} else role
         if role in {"other", "limit", "length", "counter"} and names & self.static.window_names - {""}:

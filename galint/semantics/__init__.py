@@ -21,17 +21,20 @@ from galint.semantics import (
     deepspeed,
     fabric,
     helpers,
+    hf_trainer,
     ignite,
     iterables,
     leaves,
     lightning,
     losses,
+    mmengine,
     modules,
     optim,
     parallel,
     python,
     settings,
     tensors,
+    torchtune,
 )
 from galint.semantics.types import Meaning
 
@@ -55,6 +58,9 @@ _ROOMS: tuple[Any, ...] = (
     deepspeed,
     lightning,
     ignite,
+    hf_trainer,
+    mmengine,
+    torchtune,
     helpers,
     configured,
 )

@@ -112,7 +112,7 @@ def _backward(m: Calls, s: Site) -> Value | None:
     if value is not None and value.value:
         factor = Coefficient(Fraction(1) / Fraction(value.value))
     loss = loss_in(m, s.args[0])
-    if value is not None:
+    if value is not None and s.receiver.items.get("__plain__") is not TRUE:
         loss = loss.map(lambda c: c, value.keys | frozenset({"accelerate"}))
     m.backward(loss, s.span, factor, "accelerator")
     return NONE

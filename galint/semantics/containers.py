@@ -122,6 +122,8 @@ def _get(m: Calls, s: Site) -> Value | None:
         if isinstance(default, Lit) and default.is_number and not isinstance(default.value, bool):
             return m.soft(Lit(default.value, frozenset({path}), text=path))
         made = m.make_opaque(path, str(key))
+        if isinstance(default, Lit) and isinstance(default.value, bool):
+            made.items["__default__"] = default
         s.receiver.items[key] = made
         return made
     return None

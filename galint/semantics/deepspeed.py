@@ -9,9 +9,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from galint import program as p
 from galint.ledger import Coefficient
+from galint.run.nodes import terminal
 from galint.run.site import Site
 from galint.run.values import NONE, Lit, Module, Opaque, Optimizer, Seq, Value
+from galint.semantics import backward
 from galint.semantics.backward import loss_in
 from galint.semantics.types import Meaning
 
@@ -42,11 +45,26 @@ def _parts(m: Calls, engine: Opaque) -> tuple[Optimizer, int]:
     return optimizer, m.scenario.window
 
 
-def _backward(m: Calls, s: Site) -> Value | None:
-    loss = s.arg(0, "loss")
-    if not isinstance(s.receiver, Opaque) or loss is None:
+def _engine(m: Calls, s: Site) -> Opaque | None:
+    """The engine that a method is called on; a network whose name steps and takes losses elsewhere is one too."""
+    if not isinstance(s.receiver, Module):
+        return s.receiver if isinstance(s.receiver, Opaque) and s.receiver.kind == "engine" else None
+    func = s.node.func
+    if s.receiver.cls is not None or not isinstance(func, p.Attr) or m.static.kind_of(terminal(func.value)) != "engine":
         return None
-    optimizer, n = _parts(m, s.receiver)
+    held = s.receiver.items.get("__engine__")
+    if not isinstance(held, Opaque):
+        held = s.receiver.items["__engine__"] = Opaque(s.receiver.path, "engine", modules=s.receiver.modules)
+    return held
+
+
+def _backward(m: Calls, s: Site) -> Value | None:
+    loss, engine = s.arg(0, "loss"), _engine(m, s)
+    if engine is None:
+        return backward.METHODS["*", "backward"](m, s)
+    if loss is None:
+        return None
+    optimizer, n = _parts(m, engine)
     m.ledger(optimizer)
     m.backward(
         loss_in(m, loss).map(lambda c: c, frozenset({"deepspeed"})), s.span, Coefficient(Fraction(1, n)), "engine"
@@ -61,11 +79,12 @@ def _steps(engine: Opaque) -> int:
 
 
 def _step(m: Calls, s: Site) -> Value | None:
-    if not isinstance(s.receiver, Opaque):
+    engine = _engine(m, s)
+    if engine is None:
         return None
-    optimizer, n = _parts(m, s.receiver)
-    count = _steps(s.receiver) + 1
-    s.receiver.items["__count__"] = Lit(count)
+    optimizer, n = _parts(m, engine)
+    count = _steps(engine) + 1
+    engine.items["__count__"] = Lit(count)
     if count % n == 0:
         m.step(optimizer, s.span)
         m.clear([optimizer], frozenset(), s.span, "engine.step()")
@@ -73,10 +92,11 @@ def _step(m: Calls, s: Site) -> Value | None:
 
 
 def _boundary(m: Calls, s: Site) -> Value | None:
-    if not isinstance(s.receiver, Opaque):
+    engine = _engine(m, s)
+    if engine is None:
         return None
-    _, n = _parts(m, s.receiver)
-    return Lit((_steps(s.receiver) + 1) % n == 0, moduli=(("gradient_accumulation_steps", n),))
+    _, n = _parts(m, engine)
+    return Lit((_steps(engine) + 1) % n == 0, moduli=(("gradient_accumulation_steps", n),))
 
 
 def _forward(m: Calls, s: Site) -> Value | None:
@@ -99,4 +119,7 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("engine", "forward"): _forward,
     ("engine", "zero_grad"): _nothing,
     ("engine", "is_gradient_accumulation_boundary"): _boundary,
+    ("module", "backward"): _backward,
+    ("module", "step"): _step,
+    ("module", "is_gradient_accumulation_boundary"): _boundary,
 }

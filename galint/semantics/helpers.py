@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from galint.ledger import Guard
 from galint.run.site import Site
-from galint.run.values import Lit, Opaque, Optimizer, Tensor, Value
+from galint.run.values import NONE, Lit, Opaque, Optimizer, Tensor, Value
 from galint.semantics.backward import as_loss
 from galint.semantics.types import Meaning
 
@@ -48,6 +48,17 @@ def _scaler_call(m: Calls, s: Site) -> Value | None:
     return _call(m, s) if len(s.args) >= 2 or "optimizer" in s.kwargs else None
 
 
+def _accumulate_gradients(m: Calls, s: Site) -> Value | None:
+    """StyleGAN's loss objects, made from a class name: `loss.accumulate_gradients(…)` runs backward, scaled as it likes."""
+    values = s.all_args()
+    if not any(m.is_data(v) for v in values):
+        return None
+    loss = m.tensor("loss", max((m.born_of(v) for v in values), default=0))
+    loss.grad, loss.unknown_scale = True, True
+    m.backward(loss, s.span)
+    return NONE
+
+
 FUNCTIONS: dict[str, Meaning] = {
     "*.NativeScaler": _make,
     "*.NativeScalerWithGradNormCount": _make,
@@ -55,4 +66,8 @@ FUNCTIONS: dict[str, Meaning] = {
     "*.ApexScaler": _make,
     "*.ApexScalerWithGradNormCount": _make,
 }
-METHODS: dict[tuple[str, str], Meaning] = {("native_scaler", "()"): _call, ("scaler", "()"): _scaler_call}
+METHODS: dict[tuple[str, str], Meaning] = {
+    ("native_scaler", "()"): _call,
+    ("scaler", "()"): _scaler_call,
+    ("*", "accumulate_gradients"): _accumulate_gradients,
+}

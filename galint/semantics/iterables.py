@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Any
 from galint.run.frame import UserRaise
 from galint.run.pull import pull
 from galint.run.site import Site
-from galint.run.values import NONE, TRUE, Function, Instance, Iterable, Iterator, Lit, Mapping, Opaque, Range, Seq, Value
+from galint.run.values import (
+    NONE,
+    TRUE,
+    Function,
+    Instance,
+    Iterable,
+    Iterator,
+    Lit,
+    Mapping,
+    Opaque,
+    Range,
+    Seq,
+    Value,
+)
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:

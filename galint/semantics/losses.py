@@ -5,8 +5,10 @@ See the PyTorch documentation of `torch.nn.functional.cross_entropy`.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from galint import program as p
 from galint.run.nodes import path_terminal
 from galint.run.site import Site
 from galint.run.values import Lit, Mapping, Opaque, Tensor, Value
@@ -15,6 +17,7 @@ from galint.semantics.types import Meaning
 if TYPE_CHECKING:
     from galint.run.calls import Calls
 
+_COUNT = re.compile(r"(^|_|\W)(num|n|count|total|denom\w*|normali[sz]er|divisor)(_|\W|$)|tokens|items|valid", re.I)
 _LOSSES = frozenset({"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"})
 
 
@@ -57,7 +60,18 @@ def _criterion(m: Calls, s: Site) -> Value | None:
     made = holder.items.get("__kwargs__") if isinstance(holder, Opaque) else None
     if isinstance(holder, Opaque):
         out.hidden |= _held_settings(holder)
+    out.unknown_scale = out.unknown_scale or _counts_the_window(m, s)
     return _reduction({**(made.items if isinstance(made, Mapping) else {}), **s.kwargs}, out)
+
+
+def _counts_the_window(m: Calls, s: Site) -> bool:
+    """Whether a criterion is given a count that is older than the outputs: it may divide by the whole window's items."""
+    latest = max((m.born_of(v) for v in s.args[:2]), default=0)
+    spelled = {(a.keyword or ""): p.text(a.value) for a in s.node.args if a.keyword and not a.star}
+    plain = [p.text(a.value) for a in s.node.args if not a.keyword and not a.star]
+    given = [*zip(plain[2:], s.args[2:], strict=False)]
+    given += [(f"{name} {text}", s.kwargs[name]) for name, text in spelled.items() if name in s.kwargs]
+    return any(_COUNT.search(text) and m.is_data(value) and m.born_of(value) < latest for text, value in given)
 
 
 def _itself(m: Calls, s: Site) -> Value | None:

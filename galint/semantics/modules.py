@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from galint import program as p
@@ -23,6 +24,8 @@ def _forward(m: Calls, s: Site) -> Value | None:
     values = s.all_args()
     born = max((m.born_of(v) for v in values), default=0)
     tensors = [t for v in values for t in m.tensors_in(v)]
+    if isinstance(module, Module) and not tensors and _is_a_factory(m, module, values):
+        return m.make_module(f"{module.path}(…)")
     out = m.tensor(f"{module.path}(…)", born)
     out.modules |= module.modules
     for tensor in tensors:
@@ -44,6 +47,16 @@ def _forward(m: Calls, s: Site) -> Value | None:
         m.event("forward", s.span, module.path)
         m.outputs |= dict.fromkeys(module.modules, out)
     return out
+
+
+_SETTINGS = re.compile(r"(^|[._])(cfg|config|conf|hparams|opts?|args|settings)($|_)", re.I)
+
+
+def _is_a_factory(m: Calls, module: Module, values: list[Value]) -> bool:
+    """Whether a thing called like a network is the class of one: called outside loops, with settings and no data."""
+    unseen = module.cls is None and module.made is None and not module.wrap
+    settings = any(type(v) is Opaque and _SETTINGS.search(v.path) for v in values)
+    return unseen and settings and not m.loops and not any(m.is_data(v) for v in values)
 
 
 def _divisors(m: Calls, module: Module, cls: p.ClassDef) -> frozenset[str]:

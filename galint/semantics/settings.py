@@ -23,6 +23,11 @@ def _namespace(m: Calls, s: Site) -> Value | None:
     return out
 
 
+def _easy_dict(m: Calls, s: Site) -> Value | None:
+    """A dictionary with attributes, made of another one or of keywords."""
+    return _namespace(m, s) if s.kwargs and not s.args else first_arg(m, s)
+
+
 def _parser(m: Calls, s: Site) -> Value | None:
     out = Opaque("parser", "argparser")
     out.items["__defaults__"] = Mapping({})
@@ -77,7 +82,7 @@ FUNCTIONS: dict[str, Meaning] = {
     "argparse.Namespace": _namespace,
     "argparse.ArgumentParser": _parser,
     "configargparse.ArgumentParser": _parser,
-    "easydict.EasyDict": first_arg,
+    "*.EasyDict": _easy_dict,
 }
 
 METHODS: dict[tuple[str, str], Meaning] = {

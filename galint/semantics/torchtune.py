@@ -1,0 +1,50 @@
+"""torchtune's `scale_grads`, and torchdata's loader that its recipes train on.
+
+See the torchtune documentation, `torchtune.training.scale_grads`: it multiplies every gradient, so that recipes run
+backward through sums over tokens and divide once by the window's tokens. `StatefulDataLoader` is torchdata's drop-in
+`DataLoader`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from galint.run.nodes import path_terminal
+from galint.run.site import Site
+from galint.run.values import NONE, Lit, Opaque, Value
+from galint.semantics.types import Meaning
+
+if TYPE_CHECKING:
+    from galint.run.calls import Calls
+
+
+def _scale(m: Calls, s: Site) -> Value | None:
+    """`scale_grads(model, factor)`, `scale_grads_(parameters, factor)`."""
+    target, factor = s.arg(0), s.arg(1, "scaler")
+    if target is None or factor is None:
+        return None
+    m.rescale(m.modules_in(target), m.symbol(m.resolve(factor)), s.span)
+    return NONE
+
+
+def _scaler_call(m: Calls, s: Site) -> Value | None:
+    """A gradient scaler that is called with parameters and a factor (`self._grad_scaler(parameters, 1 / tokens)`)."""
+    target, factor = s.arg(0), s.arg(1)
+    if not isinstance(target, Opaque) or not target.modules or isinstance(factor, Lit) or factor is None:
+        return None
+    return _scale(m, s)
+
+
+def _loader(m: Calls, s: Site) -> Value | None:
+    size = s.kwargs.get("batch_size") or s.arg(1)
+    if isinstance(size, Lit) and type(size.value) is int:
+        m.result.facts.setdefault("batch_sizes", []).append(size.value)
+    return Opaque(f"{path_terminal(s.name)}(…)@{s.span.row}", "loader")
+
+
+FUNCTIONS: dict[str, Meaning] = {
+    "torchtune.*.scale_grads": _scale,
+    "torchtune.*.scale_grads_": _scale,
+    "torchdata.*.StatefulDataLoader": _loader,
+}
+METHODS: dict[tuple[str, str], Meaning] = {}

@@ -1,0 +1,1 @@
+import train  # noqa: F401

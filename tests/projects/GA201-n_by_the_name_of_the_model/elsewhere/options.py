@@ -1,0 +1,5 @@
+from argparse import Namespace
+
+
+def parse_arguments():
+    return Namespace(model="large")
