@@ -44,6 +44,8 @@ def check(view: View) -> Iterator[Finding]:
 def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[Span, list[tuple[Entry, Mark]]]]]:
     used: set[int] = set()
     for step in view.steps(ledger):
+        if not view.repeats(step):
+            continue
         applied = {e.micro for e in step.applied}
         wiped: dict[Span, list[tuple[Entry, Mark]]] = {}
         for entry, mark in step.lost:

@@ -225,6 +225,11 @@ class Attributes(Gradients):
         )
         if value.modules and not made.modules:
             made.modules = value.modules
+        op, whole, factor = value.deferred or ("", value, value)
+        if op in {"*", "/"} and isinstance(whole, Opaque):
+            # An object of losses that divides itself: so are the losses in it.
+            made.deferred = (op, self._opaque_attr(whole, name), factor)
+            made.depth = value.depth
         value.attrs[name] = made
         return made
 

@@ -83,6 +83,8 @@ class Unknowns(Machine):
             and value.deferred[0] in {"//", "/"}
             and not self._is_window(value.deferred[2])
         )
+        if value.deferred is not None and role == "window" and (parts := self._parts(value)) is not None:
+            return parts
         if value.deferred is not None and not whole:
             op, left, right = value.deferred
             a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, role))
@@ -96,6 +98,28 @@ class Unknowns(Machine):
         self.result.known[value.path] = number
         self.result.roles[value.path] = role
         return Lit(number, frozenset({value.path}), text=value.path, born=value.born)
+
+    def _parts(self, value: Opaque) -> Lit | None:
+        """`(batch - 1) // part`, which counts the parts of a batch: both get numbers, so that the last part is known."""
+        op, above, part = value.deferred or ("", value, value)
+        if op != "//" or not isinstance(above, Opaque) or above.deferred is None:
+            return None
+        sign, batch, one = above.deferred
+        part = self.resolve(part)
+        if not isinstance(batch, Opaque) or isinstance(self.resolve(batch), Lit) or batch.data:
+            return None
+        if sign != "-" or not isinstance(one, Lit) or one.value != 1:
+            return None
+        if not isinstance(part, Lit):
+            if type(part) is not Opaque or part.data:
+                return None
+            self.result.known[part.path] = self._role_value("batch")
+            part = self.resolve(part)
+        if not isinstance(part, Lit) or not isinstance(part.value, int) or part.value < 1:
+            return None
+        self.result.known[batch.path] = int(part.value) * self.scenario.window
+        self.result.roles[value.path] = "window"
+        return Lit(self.scenario.window - 1, frozenset({value.path}), text=value.path, born=value.born)
 
     def batches(self, samples: Lit, size: Lit) -> int | None:
         """`len(dataset) // (batch_size * N)`: a witness's length counts batches, so that only N divides it."""
