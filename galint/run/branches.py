@@ -126,6 +126,8 @@ class Branches(Assign):
             default = bool(getattr(value.items["__default__"], "value", False))
         elif role == "rank":
             default = False if not gradient else bool(body & GRADIENT)
+        elif data and leaves and BACKWARD not in body and BACKWARD in self.static.body_tags(rest):
+            default = False  # a batch without a usable loss is skipped, with whatever keeps the ranks in step
         elif STEP in body and STEP not in orelse and BACKWARD not in orelse:
             default = True
         elif STEP in orelse and STEP not in body and BACKWARD not in body:

@@ -31,6 +31,7 @@ _MOST_BYTES = 900_000
 _WORDS = (
     b"backward", b"zero_grad", b"DistributedDataParallel", b"no_sync", b"BatchNorm", b"clip_grad", b"GradScaler", b"accum",
     b"optim.", b"fully_shard", b"FullyShardedDataParallel", b"ACCUM", b"Accum", b"(Optimizer)",
+    b'reduction="sum"', b"reduction='sum'",
 )  # fmt: skip
 _BUILDS = re.compile(
     rb"^def (build|create|make|get|load|init|setup)_?\w*(model|net|arch|backbone|module|optim|sched)|^def build_\w+",
@@ -284,6 +285,9 @@ class Linked(Calls):
                 bool(self.static.tags(node) & GRADIENT)
                 or named
                 or (owner is not None and bool(_FOLLOW.search(owner.name)))
+                or any(
+                    isinstance(n, p.Arg) and n.keyword == "reduction" for s in node.body for n in self.static.walk(s)
+                )
             )
             if owner is not None and _DATA.search(owner.name) and not self.static.tags(node) & GRADIENT:
                 known = node.name == "__init__"
