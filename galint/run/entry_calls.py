@@ -130,7 +130,7 @@ class EntryCalls(Entries):
                 loop.residual.clear()
                 given = [*args]
                 for position, param in enumerate(params):
-                    if node.name == "training_step" and args and position == 1:
+                    if getattr(node, "name", "") == "training_step" and args and position == 1:
                         given.append(Lit(index))  # Lightning counts the batches of an epoch from 0
                     elif machine.result.roles.get(param.name) == "counter":
                         number = int(machine.result.known.get(param.name, 0)) + index
