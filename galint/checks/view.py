@@ -126,14 +126,14 @@ class View:
         return self._shared.get(ledger.name, frozenset())
 
     def repeats(self, step: Step) -> bool:
-        """False where several optimizers share the losses and no backward call of the window runs for a second
-        micro-batch: the losses of a generator and a discriminator are no micro-batches of one large batch.
+        """False where several optimizers share the losses and no backward call of the window runs a second time:
+        the losses of a generator and a discriminator are no micro-batches of one large batch.
         """
         if len(self.ledgers) < 2:
             return True
         entries = [*step.applied, *(e for e, _ in step.lost)]
-        pairs = {(e.span, e.micro) for e in entries}
-        return len({span for span, _ in pairs}) < len(pairs) or len({micro for _, micro in pairs}) < 2
+        calls = {(e.span, e.seq) for e in entries}
+        return len({span for span, _ in calls}) < len(calls) or len({e.micro for e in entries}) < 2
 
     def _foreign(self, step: Step) -> set[int]:
         """Micro-batches of a window that only another optimizer's backward contributed to."""
