@@ -316,6 +316,8 @@ class Attributes(Gradients):
             return next(iter(value.items.values()), Opaque(p.text(node)))
         if isinstance(value, Tensor):
             return value
+        if isinstance(value, Optimizer) and not isinstance(index, Lit):
+            return value  # `for key in optimizers: optimizers[key].step()`: one stands for all
         if isinstance(value, Opaque):
             key = index.value if isinstance(index, Lit) else getattr(index, "path", None)
             if not value.data and key is not None and not (isinstance(index, Lit) and index.born):

@@ -95,7 +95,7 @@ class Calls(OpaqueCalls):
         receiver: Value | None = None
         callee: Value
         if self.loops and is_update_effect(func):
-            self.event("update_effect", node.span, p.text(func))
+            self.event("update_effect", node.span, p.text(func), guards=[g.text for g in self.guards])
         if isinstance(func, p.Attr):
             receiver = self.eval(func.value, frame)
             if isinstance(receiver, Lit) and receiver.value is None:

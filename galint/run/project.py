@@ -31,7 +31,7 @@ _MOST_BYTES = 900_000
 _WORDS = (
     b"backward", b"zero_grad", b"DistributedDataParallel", b"no_sync", b"BatchNorm", b"clip_grad", b"GradScaler", b"accum",
     b"optim.", b"fully_shard", b"FullyShardedDataParallel", b"ACCUM", b"Accum", b"(Optimizer)",
-    b'reduction="sum"', b"reduction='sum'",
+    b"Optim(", b'reduction="sum"', b"reduction='sum'",
 )  # fmt: skip
 _BUILDS = re.compile(
     rb"^def (build|create|make|get|load|init|setup)_?\w*(model|net|arch|backbone|module|optim|sched)|^def build_\w+",
@@ -125,7 +125,7 @@ class Project:
         folder = importer.parent
         while True:
             found = self._file(folder, parts)
-            if found is not None:
+            if found is not None and found != importer:  # `utils/model.py` that imports the package `model`
                 return found
             if folder == self.root or self.root not in folder.parents:
                 break

@@ -87,7 +87,11 @@ class Unknowns(Machine):
             return parts
         if value.deferred is not None and not whole:
             op, left, right = value.deferred
-            a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, role))
+            first, second = self._leaf_role(left, role), self._leaf_role(right, role)
+            if op == "*" and role == "length" and self._is_window(left) != self._is_window(right):
+                # `range(updates * N)`: so many windows of N, whatever the witness's length
+                first, second = ("window", "windows") if self._is_window(left) else ("windows", "window")
+            a, b = self.demand(left, first), self.demand(right, second)
             if a is not None and b is not None:
                 number = arithmetic(op, a.value, b.value)
                 if op in {"//", "/"} and number is not None and number < 1:
