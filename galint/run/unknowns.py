@@ -51,7 +51,7 @@ class Unknowns(Machine):
     def demand(self, value: Value, role: str, node: p.Expr | None = None) -> Lit | None:
         """A number for `value`; unknown settings get one by their role in the loop.
 
-        Roles: "window" (N), "length" (of a loader), "epochs", "windows", "limit", "counter" (unknown
+        Roles: "window" (N), "length" (of a loader), "epochs", "windows", "updates", "limit", "counter" (unknown
         start), "batch" (samples in a micro-batch), "other".
         """
         asked = value
@@ -90,7 +90,7 @@ class Unknowns(Machine):
             first, second = self._leaf_role(left, role), self._leaf_role(right, role)
             if op == "*" and role == "length" and self._is_window(left) != self._is_window(right):
                 # `range(updates * N)`: so many windows of N, whatever the witness's length
-                first, second = ("window", "windows") if self._is_window(left) else ("windows", "window")
+                first, second = ("window", "updates") if self._is_window(left) else ("updates", "window")
             a, b = self.demand(left, first), self.demand(right, second)
             if a is not None and b is not None:
                 number = arithmetic(op, a.value, b.value)
@@ -175,6 +175,7 @@ class Unknowns(Machine):
             "length": self.scenario.length,
             "epochs": self.scenario.epochs,
             "windows": 3,
+            "updates": 5,
             "limit": _LIMIT,
             "counter": self.scenario.start,
             "batch": 4,
