@@ -81,16 +81,19 @@ class Unknowns(Machine):
             role == "length"
             and value.deferred is not None
             and value.deferred[0] in {"//", "/"}
-            and not self._is_window(value.deferred[2])
+            and not self._has_window(value.deferred[2])
         )
         if value.deferred is not None and role == "window" and (parts := self._parts(value)) is not None:
             return parts
         if value.deferred is not None and not whole:
             op, left, right = value.deferred
             first, second = self._leaf_role(left, role), self._leaf_role(right, role)
-            if op == "*" and role == "length" and self._is_window(left) != self._is_window(right):
+            plain = all(getattr(side, "deferred", None) is None for side in (left, right))
+            if op == "*" and role == "length" and plain and self._is_window(left) != self._is_window(right):
                 # `range(updates * N)`: so many windows of N, whatever the witness's length
                 first, second = ("window", "updates") if self._is_window(left) else ("updates", "window")
+            if op in {"//", "/"} and role == "length" and self._has_window(right):
+                second = "other"  # `len(dataset) // (batch_size * N)`: N divides the length, it does not grow with it
             a, b = self.demand(left, first), self.demand(right, second)
             if a is not None and b is not None:
                 number = arithmetic(op, a.value, b.value)
@@ -141,6 +144,12 @@ class Unknowns(Machine):
         if isinstance(value, Lit):
             return any(path_terminal(k) in self.static.window_names for k in value.keys)
         return isinstance(value, Opaque) and path_terminal(value.path) in self.static.window_names
+
+    def _has_window(self, value: Value) -> bool:
+        """Whether a value is N or a product with N."""
+        if isinstance(value, Opaque) and value.deferred is not None and value.deferred[0] == "*":
+            return any(self._has_window(side) for side in value.deferred[1:] if isinstance(side, Value))
+        return self._is_window(value)
 
     def _refine(self, value: Opaque, role: str, node: p.Expr | None) -> str:
         names = {path_terminal(value.path), terminal(node) if node is not None else ""}
