@@ -47,7 +47,10 @@ class Branches(Assign):
         ):
             if any(self.result.roles.get(k) in {"limit", "other", "window"} for k in value.keys):
                 self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
-        elif isinstance(value, Lit) and value.keys and raises(stmt.body if truth else stmt.orelse):
+        elif raises(stmt.body if truth else stmt.orelse) and (
+            (isinstance(value, Lit) and value.keys)
+            or (not self.loops and not raises(stmt.orelse if truth else stmt.body))
+        ):
             truth = not truth  # an argument check: the program's path is the other side
         elif isinstance(value, Lit) and value.keys and (body_tags ^ else_tags) & GRADIENT and not value.born:
             truth = self._soft_choice(stmt, value, truth)
