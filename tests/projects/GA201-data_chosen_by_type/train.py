@@ -2,21 +2,13 @@
 # observe: params
 
 import torch
+from sets import Folder, Noise
 from torch import nn
 
 
-class Noise:
-    @staticmethod
-    def name():
-        return "noise"
-
-    def draw(self):
-        return torch.randn(8, 6)
-
-
-def choose(kinds=("folder",)):
+def choose(kinds="json"):
     found = []
-    for kind in [Noise]:
+    for kind in [Folder, Noise]:
         for wanted in kinds:
             if wanted == kind.name():
                 found.append(kind())
@@ -26,7 +18,7 @@ def choose(kinds=("folder",)):
         raise ValueError("no such data")
 
 
-def main(accumulation, kinds=("folder",)):
+def main(accumulation, kinds="json"):
     data = choose(kinds)[0]
     torch.manual_seed(0)
     model = nn.Linear(6, 3)
