@@ -22,6 +22,11 @@ PROJECTS = sorted(p for p in (Path(__file__).parent / "projects").iterdir() if p
 NOT_RUN = ("accelerate", "deepspeed", "ignite", "lightning", "mmengine", "transformers")
 """Frameworks under which the loops cannot be observed."""
 NOT_RUN_PROJECTS = {
+    "ok_GA101-gan_alternates": "two networks of several ranks",
+    "ok_GA101-critic_passes_the_generator": "the cleared gradients of the other network are taken for a window's",
+    "ok_GA601-regularised_gan": "two networks of several ranks",
+    "ok_GA304-gan_cut_by_indices": "two networks of several ranks",
+    "ok_GA602-fsdp_reads_the_flag_at_the_backward": "FSDP needs an accelerator",
     "ok_GA101-gan_with_optimizers_in_a_dict": "the cleared gradients of the other network are taken for a window's",
     "ok_GA302-losses_divided_in_a_dict": "a division is seen at the loss, not at the terms that it is the sum of",
 }

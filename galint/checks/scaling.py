@@ -163,7 +163,7 @@ def _unscaled(
     cadence = view.cadence(ledger)
     if cadence is not None and str(cadence.n) in facts.hidden:
         return False
-    if _declared(view, keys):
+    if _declared(view, keys) or any(_sums(c.key, c.taken) for c in view.run.choices.values()):
         return False
     optimizer = view.run.optimizers.get(ledger.name)
     made: frozenset[str] = getattr(optimizer, "made_keys", frozenset())
@@ -179,6 +179,18 @@ def _is_setting(key: str) -> bool:
 
 _SUM = re.compile(r"reduction\s*(==?|is|:)\s*[\"']?sum", re.I)
 _RATE = re.compile(r"(^|_)(lr|learning_?rate)(_|$)|base_lr", re.I)
+
+
+_REDUCTION = re.compile(r"reduc\w*\s*(==|!=)\s*[\"'](\w+)[\"']", re.I)
+
+
+def _sums(condition: str, taken: bool) -> bool:
+    """True where the run took a setting for the criterion's reduction to be a sum: `reduction == "mean"` is false."""
+    asked = _REDUCTION.search(condition)
+    if asked is None or " and " in condition or " or " in condition:
+        return False
+    word, same = asked[2].lower(), taken == (asked[1] == "==")
+    return same if word == "sum" else not same and word in {"mean", "avg", "average", "batchmean"}
 
 
 def _declared(view: View, keys: frozenset[str]) -> bool:

@@ -35,7 +35,7 @@ def windows(view: View) -> Iterator[SyncWindow]:
     for ledger in view.ledgers:
         for step in view.steps(ledger)[1:3] or view.steps(ledger)[:1]:
             total = list(dict.fromkeys(step.window))
-            if len(total) < 2 or not step.applied:
+            if len(total) < 2 or not step.applied or not view.repeats(step):
                 continue
             yield from _of_step(view, step, total)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from galint.checks.finding import Finding
 from galint.checks.view import View
-from galint.checks.windows import events_in, every_micro, full_windows
+from galint.checks.windows import Window, events_in, every_micro, full_windows
 from galint.source import Span
 
 CODE = "GA405"
@@ -22,6 +22,8 @@ def check(view: View) -> Iterator[Finding]:
         for span, events in events_in(view, window, "update_effect").items():
             if span in seen or not every_micro(window, events) or _METER.search(events[0].text):
                 continue
+            if any("%" in text and not _asks_n(text, window) for text in events[0].data.get("guards", ())):
+                continue  # an interval of its own
             seen.add(span)
             total = len(window.micros)
             budget = events[0].text.endswith("update_and_allocate")
@@ -38,3 +40,9 @@ def check(view: View) -> Iterator[Finding]:
                 applied="",
                 expected="",
             )
+
+
+def _asks_n(text: str, window: Window) -> bool:
+    """Whether a condition's text names N."""
+    words = re.findall(r"\w+", window.label) or [str(window.n)]
+    return re.search(rf"\b{words[-1]}\b", text) is not None

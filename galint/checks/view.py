@@ -97,6 +97,8 @@ class View:
 
     def window(self, step: Step) -> list[int]:
         """The micro-batches of a step's window, without those that were dropped after their loop had ended."""
+        if not self.repeats(step):
+            return list(dict.fromkeys(step.window))[-1:]
         dropped: set[int] = {t for t in step.window if t in self._foreign(step)}
         for entry, mark in step.lost:
             micro = self.micro(entry.micro)
@@ -122,6 +124,16 @@ class View:
     def shared(self, ledger: OptimizerLedger) -> frozenset[Span]:
         """Backward calls that serve another optimizer, where this one has calls of its own."""
         return self._shared.get(ledger.name, frozenset())
+
+    def repeats(self, step: Step) -> bool:
+        """False where several optimizers share the losses and no backward call of the window runs a second time:
+        the losses of a generator and a discriminator are no micro-batches of one large batch.
+        """
+        if len(self.ledgers) < 2:
+            return True
+        entries = [*step.applied, *(e for e, _ in step.lost)]
+        calls = {(e.span, e.seq) for e in entries}
+        return len({span for span, _ in calls}) < len(calls) or len({e.micro for e in entries}) < 2
 
     def _foreign(self, step: Step) -> set[int]:
         """Micro-batches of a window that only another optimizer's backward contributed to."""

@@ -43,12 +43,17 @@ def check(view: View) -> Iterator[Finding]:
 
 def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[Span, list[tuple[Entry, Mark]]]]]:
     used: set[int] = set()
+    # With several optimizers, a loss that this one never applies is another network's, which it only passes through.
+    own = {e.span for s in ledger.steps for e in s.applied} if len(view.ledgers) > 1 else None
     for step in view.steps(ledger):
+        if not view.repeats(step):
+            continue
         applied = {e.micro for e in step.applied}
         wiped: dict[Span, list[tuple[Entry, Mark]]] = {}
         for entry, mark in step.lost:
             covered = (
                 entry.span in view.shared(ledger)
+                or (own is not None and entry.span not in own)
                 or entry.micro in applied
                 or entry.micro in used
                 or not _same_loop(view, entry, applied)

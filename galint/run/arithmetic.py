@@ -9,10 +9,11 @@ from galint.run.machine import arithmetic
 from galint.run.nodes import path_terminal, terminal
 from galint.run.reach import STEP
 from galint.run.tensors import Tensors
-from galint.run.values import LONGEST, Class, External, Lit, Opaque, Seq, Tensor, Value
+from galint.run.values import LONGEST, Class, External, Function, Instance, Lit, Opaque, Seq, Tensor, Value
 
 _DEEPEST = 24
 _COMPUTED = (Lit, Opaque)
+_OWN = {"+": "__add__", "-": "__sub__", "*": "__mul__", "/": "__truediv__", "//": "__floordiv__", "%": "__mod__"}
 
 
 class Arithmetic(Tensors):
@@ -32,6 +33,9 @@ class Arithmetic(Tensors):
             left = Opaque(left.name)
         if isinstance(right, External):
             right = Opaque(right.name)
+        if isinstance(left, Instance) and (own := self.class_member(left.cls, _OWN.get(op, ""))) is not None:
+            if isinstance(own, Function):
+                return self.call_function(own, [left, right], {}, node)
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             return self.tensor_binary(op, left, right)
         left, right = self.resolve(left), self.resolve(right)

@@ -226,6 +226,11 @@ class Attributes(Gradients):
         )
         if value.modules and not made.modules:
             made.modules = value.modules
+        op, whole, factor = value.deferred or ("", value, value)
+        if op in {"*", "/"} and isinstance(whole, Opaque):
+            # An object of losses that divides itself: so are the losses in it.
+            made.deferred = (op, self._opaque_attr(whole, name), factor)
+            made.depth = value.depth
         value.attrs[name] = made
         return made
 
@@ -312,6 +317,8 @@ class Attributes(Gradients):
             return next(iter(value.items.values()), Opaque(p.text(node)))
         if isinstance(value, Tensor):
             return value
+        if isinstance(value, Optimizer) and not isinstance(index, Lit):
+            return value  # `for key in optimizers: optimizers[key].step()`: one stands for all
         if isinstance(value, Opaque):
             key = index.value if isinstance(index, Lit) else getattr(index, "path", None)
             if not value.data and key is not None and not (isinstance(index, Lit) and index.born):

@@ -42,7 +42,10 @@ class Branches(Assign):
         ):
             if any(self.result.roles.get(k) in {"limit", "other", "window"} for k in value.keys):
                 self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
-        elif isinstance(value, Lit) and value.keys and raises(stmt.body if truth else stmt.orelse):
+        elif raises(stmt.body if truth else stmt.orelse) and (
+            (isinstance(value, Lit) and value.keys)
+            or (not self.loops and not raises(stmt.orelse if truth else stmt.body))
+        ):
             truth = not truth  # an argument check: the program's path is the other side
         elif isinstance(value, Lit) and value.keys and (body_tags ^ else_tags) & GRADIENT and not value.born:
             truth = self._soft_choice(stmt, value, truth)
@@ -121,6 +124,8 @@ class Branches(Assign):
             default = bool(getattr(value.items["__default__"], "value", False))
         elif role == "rank":
             default = False if not gradient else bool(body & GRADIENT)
+        elif data and leaves and BACKWARD not in body and BACKWARD in self.static.body_tags(rest):
+            default = False  # a batch without a usable loss is skipped, with whatever keeps the ranks in step
         elif STEP in body and STEP not in orelse and BACKWARD not in orelse:
             default = True
         elif STEP in orelse and STEP not in body and BACKWARD not in body:

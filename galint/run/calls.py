@@ -91,7 +91,7 @@ class Calls(OpaqueCalls):
         self.burn()
         func = node.func
         if self.loops and is_update_effect(func):
-            self.event("update_effect", node.span, p.text(func))
+            self.event("update_effect", node.span, p.text(func), guards=[g.text for g in self.guards])
         if isinstance(func, p.Attr):
             receiver = self.eval(func.value, frame)
             if type(receiver) is Lit:

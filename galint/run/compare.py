@@ -120,6 +120,8 @@ class Compare(Attributes):
             out.items["__moduli__"] = Lit(None, keys, moduli)
             out.items["__default__"] = Lit(node.op == "and")
             return out
+        if node.op == "or" and _covers(unknown):
+            return Lit(True, keys, moduli[-4:])
         path = f" {node.op} ".join(v.path for v in unknown if isinstance(v, Opaque | Tensor)) or p.text(node)
         out = Opaque(path, data=all(self.is_data(v) for v in unknown), born=max(map(self.born_of, unknown)))
         out.role = "condition"
@@ -313,6 +315,12 @@ class Compare(Attributes):
             if -1 in values and 0 in values:  # the usual spelling of "not distributed, or the main process"
                 out.role = "rank"
         return out
+
+
+def _covers(parts: list[Value]) -> bool:
+    """True for `a or not a`, which `(a and known) or not a` comes to."""
+    paths = {v.path for v in parts if isinstance(v, Opaque)}
+    return any(f"not {path}" in paths for path in paths)
 
 
 def _asks_version(value: Value) -> int:

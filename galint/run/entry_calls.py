@@ -139,8 +139,10 @@ class EntryCalls(Entries):
                 loop.iteration, loop.token = index, machine.new_token()
                 loop.residual.clear()
                 given = [*args]
-                for param in params:
-                    if machine.result.roles.get(param.name) == "counter":
+                for position, param in enumerate(params):
+                    if getattr(node, "name", "") == "training_step" and args and position == 1:
+                        given.append(Lit(index))  # Lightning counts the batches of an epoch from 0
+                    elif machine.result.roles.get(param.name) == "counter":
                         number = int(machine.result.known.get(param.name, 0)) + index
                         given.append(Lit(number, frozenset({f"{param.name}@start"})))
                     elif target.defaults.get(param.name) is None:

@@ -8,7 +8,7 @@ from galint.ledger import ONE, Coefficient, Entry, LossFacts, Mark, OptimizerLed
 from galint.run.facts import BackwardFact, Micro
 from galint.run.frame import RunOver
 from galint.run.unknowns import Unknowns
-from galint.run.values import Optimizer, Tensor
+from galint.run.values import Module, Optimizer, Tensor, Value
 from galint.source import Span
 
 
@@ -62,6 +62,19 @@ class Gradients(Unknowns):
         self.result.optimizers[key] = optimizer
         return key
 
+    # --- synchronisation -----------------------------------------------------------------------
+
+    def syncs(self, module: Module) -> bool:
+        """Whether a wrapper would synchronise gradients now: its flag is on and no `no_sync` of its is open."""
+        return module.sync and not any(
+            c.kind == "no_sync" and (c.target is None or _same(c.target, module)) for c in self.contexts
+        )
+
+    def _synced(self, ident: int, at_forward: bool) -> bool:
+        """DDP decides at the forward; FSDP asks `_sync_gradients` in its hook after the backward, FSDP2 likewise."""
+        module = self.result.modules.get(ident)
+        return self.syncs(module) if isinstance(module, Module) and module.wrap in {"fsdp", "fsdp2"} else at_forward
+
     # --- accumulating --------------------------------------------------------------------------
 
     def backward(self, tensor: Tensor, span: Span, factor: Coefficient = ONE, name: str = "") -> None:
@@ -79,7 +92,7 @@ class Gradients(Unknowns):
             by_weight[weight] = by_weight.get(weight, frozenset()) | t.keys
         terms = tuple(by_weight) or (factor,)
         keys = frozenset().union(*(t.keys for t in tensor.terms)) | tensor.keys
-        sync = tuple((str(ident), flag) for ident, flag in sorted(tensor.synced.items()))
+        sync = tuple((str(ident), self._synced(ident, flag)) for ident, flag in sorted(tensor.synced.items()))
         facts = LossFacts(
             terms,
             tensor.summed,
@@ -286,3 +299,7 @@ class Gradients(Unknowns):
             self.result.truncated = True
             raise RunOver
         return step
+
+
+def _same(target: Value, module: Module) -> bool:
+    return isinstance(target, Module) and (target is module or target.inner is module or module.inner is target)

@@ -31,6 +31,7 @@ _MOST_BYTES = 900_000
 _WORDS = (
     b"backward", b"zero_grad", b"DistributedDataParallel", b"no_sync", b"BatchNorm", b"clip_grad", b"GradScaler", b"accum",
     b"optim.", b"fully_shard", b"FullyShardedDataParallel", b"ACCUM", b"Accum", b"(Optimizer)", b"(Trainer)",
+    b"Optim(", b'reduction="sum"', b"reduction='sum'",
 )  # fmt: skip
 _BUILDS = re.compile(
     rb"^def (?!\w*(data|loader|sampler|transform|augment|eval|metric|logger|token|vocab))"
@@ -127,7 +128,7 @@ class Project:
         folder = importer.parent
         while True:
             found = self._file(folder, parts)
-            if found is not None:
+            if found is not None and found != importer:  # `utils/model.py` that imports the package `model`
                 return found
             if folder == self.root or self.root not in folder.parents:
                 break
@@ -287,6 +288,9 @@ class Linked(Calls):
                 bool(self.static.tags(node) & GRADIENT)
                 or named
                 or (owner is not None and bool(_FOLLOW.search(owner.name)))
+                or any(
+                    isinstance(n, p.Arg) and n.keyword == "reduction" for s in node.body for n in self.static.walk(s)
+                )
             )
             if owner is not None and _DATA.search(owner.name) and not self.static.tags(node) & GRADIENT:
                 known = node.name == "__init__"

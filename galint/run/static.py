@@ -138,9 +138,8 @@ class Static(Reach):
         if isinstance(stmt, p.If):
             inside = self.body_tags(stmt.body) | self.body_tags(stmt.orelse)
             if inside & {STEP, ZERO} or (bails(stmt.body) and STEP in self.body_tags(after)):
-                if not (
-                    BACKWARD in inside and STEP in inside and any(isinstance(s, p.For | p.While) for s in stmt.body)
-                ):
+                loops = [s for s in stmt.body if isinstance(s, p.For | p.While)]
+                if STEP not in inside or not any(BACKWARD in self.body_tags(s.body) for s in loops):
                     out.append(stmt.test)
             return [stmt.body, stmt.orelse]
         if isinstance(stmt, p.For | p.While):

@@ -52,7 +52,7 @@ class Unknowns(Machine):
     def demand(self, value: Value, role: str, node: p.Expr | None = None) -> Lit | None:
         """A number for `value`; unknown settings get one by their role in the loop.
 
-        Roles: "window" (N), "length" (of a loader), "epochs", "windows", "limit", "counter" (unknown
+        Roles: "window" (N), "length" (of a loader), "epochs", "windows", "updates", "limit", "counter" (unknown
         start), "batch" (samples in a micro-batch), "other".
         """
         asked = value
@@ -84,12 +84,21 @@ class Unknowns(Machine):
             role == "length"
             and value.deferred is not None
             and value.deferred[0] in {"//", "/"}
-            and not self._is_window(value.deferred[2])
+            and not self._has_window(value.deferred[2])
         )
+        if value.deferred is not None and role == "window" and (parts := self._parts(value)) is not None:
+            return parts
         if value.deferred is not None and not whole:
             op, left, right = value.deferred
             below = "window" if self._counts_windows(value) else role
-            a, b = self.demand(left, self._leaf_role(left, role)), self.demand(right, self._leaf_role(right, below))
+            first, second = self._leaf_role(left, role), self._leaf_role(right, below)
+            plain = all(getattr(side, "deferred", None) is None for side in (left, right))
+            if op == "*" and role == "length" and plain and self._is_window(left) != self._is_window(right):
+                # `range(updates * N)`: so many windows of N, whatever the witness's length
+                first, second = ("window", "updates") if self._is_window(left) else ("updates", "window")
+            if op in {"//", "/"} and role == "length" and self._has_window(right):
+                second = "other"  # `len(dataset) // (batch_size * N)`: N divides the length, it does not grow with it
+            a, b = self.demand(left, first), self.demand(right, second)
             if a is not None and b is not None:
                 number = arithmetic(op, a.value, b.value)
                 if op in {"//", "/"} and number is not None and number < 1:
@@ -100,6 +109,28 @@ class Unknowns(Machine):
         self.result.known[value.path] = number
         self.result.roles[value.path] = role
         return Lit(number, frozenset({value.path}), text=value.path, born=value.born)
+
+    def _parts(self, value: Opaque) -> Lit | None:
+        """`(batch - 1) // part`, which counts the parts of a batch: both get numbers, so that the last part is known."""
+        op, above, part = value.deferred or ("", value, value)
+        if op != "//" or not isinstance(above, Opaque) or above.deferred is None:
+            return None
+        sign, batch, one = above.deferred
+        part = self.resolve(part)
+        if not isinstance(batch, Opaque) or isinstance(self.resolve(batch), Lit) or batch.data:
+            return None
+        if sign != "-" or not isinstance(one, Lit) or one.value != 1:
+            return None
+        if not isinstance(part, Lit):
+            if type(part) is not Opaque or part.data:
+                return None
+            self.result.known[part.path] = self._role_value("batch")
+            part = self.resolve(part)
+        if not isinstance(part, Lit) or not isinstance(part.value, int) or part.value < 1:
+            return None
+        self.result.known[batch.path] = int(part.value) * self.scenario.window
+        self.result.roles[value.path] = "window"
+        return Lit(self.scenario.window - 1, frozenset({value.path}), text=value.path, born=value.born)
 
     def batches(self, samples: Lit, size: Lit) -> int | None:
         """`len(dataset) // (batch_size * N)`: a witness's length counts batches, so that only N divides it."""
@@ -124,6 +155,12 @@ class Unknowns(Machine):
         if isinstance(value, Lit):
             return any(path_terminal(k) in self.static.window_names for k in value.keys)
         return isinstance(value, Opaque) and path_terminal(value.path) in self.static.window_names
+
+    def _has_window(self, value: Value) -> bool:
+        """Whether a value is N or a product with N."""
+        if isinstance(value, Opaque) and value.deferred is not None and value.deferred[0] == "*":
+            return any(self._has_window(side) for side in value.deferred[1:] if isinstance(side, Value))
+        return self._is_window(value)
 
     def _refine(self, value: Opaque, role: str, node: p.Expr | None) -> str:
         names = {path_terminal(value.path), terminal(node) if node is not None else ""}
@@ -160,6 +197,7 @@ class Unknowns(Machine):
             "length": self.scenario.length,
             "epochs": self.scenario.epochs,
             "windows": 3,
+            "updates": 5,
             "limit": _LIMIT,
             "counter": self.scenario.start,
             "batch": 4,

@@ -122,24 +122,16 @@ def _note_sync(m: Calls, module: Module, out: Tensor) -> None:
     ]
     for wrapper in wrappers:
         if wrapper is module:
-            out.synced[wrapper.ident] = wrapper.sync and not _under_no_sync(m, wrapper)
+            out.synced[wrapper.ident] = m.syncs(wrapper)
         elif wrapper.inner is module:
             out.bypassed |= {wrapper.ident}
         elif _inside(wrapper, module):
-            out.synced.setdefault(wrapper.ident, wrapper.sync and not _under_no_sync(m, wrapper))
+            out.synced.setdefault(wrapper.ident, m.syncs(wrapper))
 
 
 def _inside(wrapper: Module, outer: Module) -> bool:
     """True when `outer` holds `wrapper` as a part."""
     return wrapper.ident in outer.modules and wrapper is not outer
-
-
-def _under_no_sync(m: Calls, module: Module) -> bool:
-    return any(c.kind == "no_sync" and (c.target is None or _same(c.target, module)) for c in m.contexts)
-
-
-def _same(target: Value, module: Module) -> bool:
-    return isinstance(target, Module) and (target is module or target.inner is module or module.inner is target)
 
 
 def _parameters(m: Calls, s: Site) -> Value | None:

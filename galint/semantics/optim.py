@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from galint.run.nodes import path_terminal
 from galint.run.site import Site
-from galint.run.values import NONE, Bound, Function, Lit, Opaque, Optimizer, Partial, Value
+from galint.run.values import NONE, Bound, Function, Lit, Opaque, Optimizer, Partial, Seq, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -156,6 +156,14 @@ def _grad_hook(m: Calls, s: Site) -> Value | None:
     return NONE
 
 
+def _all_of(m: Calls, s: Site) -> Value | None:
+    """`optimizers.values()` of a container whose optimizers are not known: one stands for all."""
+    one = s.receiver
+    if s.args or not isinstance(one, Optimizer) or s.name.endswith("to_dict"):
+        return one if not s.args else None
+    return Seq([Seq([Opaque("name"), one], "tuple") if s.name.endswith("items") else one], "list")
+
+
 FUNCTIONS: dict[str, Meaning] = {}
 
 METHODS: dict[tuple[str, str], Meaning] = {
@@ -163,6 +171,9 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("optimizer", "step"): _step,
     ("optimizer", "zero_grad"): _zero_grad,
     ("optimizer", "add_param_group"): _add_param_group,
+    ("optimizer", "to_dict"): _all_of,
+    ("optimizer", "values"): _all_of,
+    ("optimizer", "items"): _all_of,
     ("scheduler", "step"): _scheduler_step,
     ("scheduler", "step_update"): _scheduler_step,
 }

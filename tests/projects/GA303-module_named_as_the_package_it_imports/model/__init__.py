@@ -1,0 +1,4 @@
+from .network import Encoder
+from .optimizer import ScheduledOptim
+
+__all__ = ["Encoder", "ScheduledOptim"]
