@@ -112,8 +112,8 @@ class View:
         """Optimizer → backward calls that serve another optimizer, where it has calls of its own (GAN losses)."""
         reach: dict[Span, set[str]] = {}
         for backward in self.run.backwards:
-            reach.setdefault(backward.span, set()).update(backward.optimizers)
-        names = {ledger.name for ledger in self.ledgers}
+            reach.setdefault(backward.span, set()).update(map(_plain, backward.optimizers))
+        names = {_plain(ledger.name) for ledger in self.ledgers}
         out: dict[str, frozenset[Span]] = {}
         for name in names:
             mine = {span for span, who in reach.items() if name in who}
@@ -123,7 +123,7 @@ class View:
 
     def shared(self, ledger: OptimizerLedger) -> frozenset[Span]:
         """Backward calls that serve another optimizer, where this one has calls of its own."""
-        return self._shared.get(ledger.name, frozenset())
+        return self._shared.get(_plain(ledger.name), frozenset())
 
     def repeats(self, step: Step) -> bool:
         """False where several optimizers share the losses and no backward call of the window runs a second time:
@@ -137,7 +137,7 @@ class View:
 
     def _foreign(self, step: Step) -> set[int]:
         """Micro-batches of a window that only another optimizer's backward contributed to."""
-        shared = self._shared.get(step.optimizer, frozenset())
+        shared = self._shared.get(_plain(step.optimizer), frozenset())
         if not shared:
             return set()
         entries = [*step.applied, *(e for e, _ in step.lost)]
@@ -262,3 +262,8 @@ class View:
             out.append((guard.span, "the step's guard"))
         out.append((step.span, "the optimizer step"))
         return tuple(out)
+
+
+def _plain(name: str) -> str:
+    """An optimizer's name without what tells the objects of several calls apart."""
+    return name.rstrip("'")

@@ -216,6 +216,9 @@ class Assign(Evaluate):
                 self.copied(receiver.modules)
                 self.result.facts["manual_grad"] = True
             return
+        if isinstance(receiver, Opaque) and receiver.role == "param" and name == "requires_grad":
+            self.freeze(receiver.modules, self.truth(value))
+            return
         if isinstance(receiver, Opaque) and receiver.role == "grad" and name == "data":
             self.overwritten(receiver, value, target.span)
             return

@@ -62,6 +62,14 @@ class Gradients(Unknowns):
         self.result.optimizers[key] = optimizer
         return key
 
+    def freeze(self, modules: frozenset[int], wanted: bool | None) -> None:
+        """`requires_grad` of parameters inside a training loop. What is frozen before the loops stays as it is: a network
+        that is frozen as a whole and opened in parts is not told apart from one that is frozen.
+        """
+        if wanted is None or all(q.role == "idle" for q in self.loops):
+            return
+        self.frozen = self.frozen - modules if wanted else self.frozen | modules
+
     # --- synchronisation -----------------------------------------------------------------------
 
     def syncs(self, module: Module) -> bool:

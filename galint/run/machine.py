@@ -54,6 +54,8 @@ class Machine:
         self.settings: dict[str, int] = {}
         self.toggled: Optimizer | None = None
         """The only optimizer whose parameters require a gradient now (Lightning's `toggle_optimizer`)."""
+        self.frozen: set[int] = set()
+        """Modules whose parameters a training loop has switched off (`requires_grad = False`) for one of its losses."""
         self.items_scaled = False
         """The items of a model's output were divided or multiplied in place, so a loss made of them has an unknown weight."""
         self.outputs: dict[int, Tensor] = {}

@@ -27,7 +27,8 @@ def _forward(m: Calls, s: Site) -> Value | None:
     if isinstance(module, Module) and not tensors and _is_a_factory(m, module, values):
         return m.make_module(f"{module.path}(…)")
     out = m.tensor(f"{module.path}(…)", born)
-    out.modules |= module.modules
+    if not _frozen(m, module):
+        out.modules |= module.modules
     for tensor in tensors:
         if tensor.grad:
             out.modules |= tensor.modules
@@ -57,6 +58,24 @@ def _is_a_factory(m: Calls, module: Module, values: list[Value]) -> bool:
     unseen = module.cls is None and module.made is None and not module.wrap
     settings = any(type(v) is Opaque and _SETTINGS.search(v.path) for v in values)
     return unseen and settings and not m.loops and not any(m.is_data(v) for v in values)
+
+
+def _frozen(m: Calls, module: Module | Instance) -> bool:
+    """Whether the parameters are switched off now, so that a gradient only passes through."""
+    core: Value | None = module
+    while isinstance(core, Module) and core.inner is not None:
+        core = core.inner
+    return core.ident in m.frozen if isinstance(core, Module) else bool(module.modules) and module.modules <= m.frozen
+
+
+def _requires_grad(m: Calls, s: Site) -> Value | None:
+    """`module.requires_grad_(flag)`, and the same of a parameter."""
+    receiver = s.receiver
+    if isinstance(receiver, Module | Instance) or (isinstance(receiver, Opaque) and receiver.role == "param"):
+        flag = s.arg(0, "requires_grad")
+        m.freeze(receiver.modules, True if flag is None else m.truth(flag))
+        return receiver
+    return None
 
 
 def _divisors(m: Calls, module: Module, cls: p.ClassDef) -> frozenset[str]:
@@ -279,6 +298,8 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("module", "train"): _train,
     ("module", "eval"): _train,
     ("module", "zero_grad"): _zero_grad,
+    ("module", "requires_grad_"): _requires_grad,
+    ("param", "requires_grad_"): _requires_grad,
     **{
         ("module", name): _same_module
         for name in [
@@ -289,7 +310,6 @@ METHODS: dict[tuple[str, str], Meaning] = {
             "float",
             "double",
             "bfloat16",
-            "requires_grad_",
             "apply",
             "compile",
             "type",
