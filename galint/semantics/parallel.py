@@ -1,8 +1,8 @@
 """Data parallelism: DistributedDataParallel, FSDP, FSDP2, apex's DDP, DataParallel.
 
 DDP decides at the forward whether the coming backward all-reduces (`require_backward_grad_sync`, `no_sync`): see
-the PyTorch documentation of `DistributedDataParallel.no_sync`. FSDP2's `set_requires_gradient_sync` may come
-later, before the backward.
+the PyTorch documentation of `DistributedDataParallel.no_sync`. FSDP asks in its hook after the backward, so its `no_sync`
+and FSDP2's `set_requires_gradient_sync` may come later, before the backward.
 """
 
 from __future__ import annotations
