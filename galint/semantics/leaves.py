@@ -29,7 +29,7 @@ def _made(otherwise: Meaning | None) -> Meaning:
         made = m.unknown_call(s, s.name)
         if type(made) is Opaque:
             made.length = rows or made.length
-            if drawn:
+            if drawn and m.loops:  # what is drawn once stands for any batch
                 made.data, made.born = True, made.born or m.token()
         return made
 
