@@ -147,8 +147,10 @@ class Unknowns(Machine):
         """Whether a value is `len(loader) // N`."""
         if value.deferred is None or value.deferred[0] not in {"//", "/"} or not self._is_window(value.deferred[2]):
             return False
-        left = value.deferred[1]
-        return isinstance(left, Opaque) and left.path.startswith("len(")
+        _, left, right = value.deferred
+        # Not for `len(dataset) // (batch_size * N)`.
+        plain = len(right.keys) == 1 if isinstance(right, Lit) else getattr(right, "deferred", None) is None
+        return plain and isinstance(left, Opaque) and left.path.startswith("len(")
 
     def _is_window(self, value: Value) -> bool:
         """Whether a value is N: its spelling divides or bounds a counter in a step's guard."""
