@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from galint import program as p
 from galint.ledger import OWN_COUNT, Guard
 from galint.run.frame import Frame, LoopFrame
+from galint.run.nodes import terminal
 from galint.run.site import Site
 from galint.run.values import (
     FALSE,
@@ -118,15 +119,18 @@ def _reads_items(m: Calls, cls: Class) -> bool:
 
 
 def _accumulates(m: Calls) -> bool:
-    """Whether the program speaks of the Trainer's N; its default is 1."""
-    return any(
-        (isinstance(node, p.Name) and node.id == _SETTING)
-        or (isinstance(node, p.Attr) and node.name == _SETTING)
-        or (isinstance(node, p.Arg) and node.keyword == _SETTING)
-        for body in m.static.bodies
-        for stmt in body
-        for node in m.static.walk(stmt)
-    )
+    """Whether the program speaks of the Trainer's N, and not only to say that it is 1, which is the default."""
+    given: list[p.Expr] = []
+    read = False
+    for body in m.static.bodies:
+        for stmt in body:
+            for node in m.static.walk(stmt):
+                if isinstance(node, p.Arg) and node.keyword == _SETTING:
+                    given.append(node.value)
+                read = read or (isinstance(node, p.Name | p.Attr) and terminal(node) == _SETTING)
+    if given and all(isinstance(value, p.Const) and value.value == 1 for value in given):
+        return False
+    return read or bool(given)
 
 
 def _compute_loss(m: Calls, s: Site) -> Value | None:
