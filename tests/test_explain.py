@@ -530,6 +530,12 @@ def test_a_launching_file_shows_the_loop_that_it_runs(tmp_path: Path) -> None:
             "L.Trainer(accumulate_grad_batches=4)\n",
             "Lightning", 3, "N = 4 (`accumulate_grad_batches`, line 5)",
         ),
+        (
+            "from dataclasses import field\nfrom transformers import Seq2SeqTrainer, TrainingArguments\n"
+            "class Mine(TrainingArguments):\n    gradient_accumulation_steps: int = field(default=16)\n"
+            "Seq2SeqTrainer(args=Mine()).train()\n",
+            "Hugging Face", 5, "N = 16 by default (`gradient_accumulation_steps`, line 4)",
+        ),
         ("from pytorch_lightning import Trainer\nTrainer().fit(net)\n", "Lightning", 2, "1 where nothing sets it"),
         (
             "from transformers import Trainer\nclass Mine(Trainer):\n    def compute_loss(self, model, inputs):\n        return 0\n",

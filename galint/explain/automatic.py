@@ -169,7 +169,18 @@ def _number(nodes: Sequence[p.Node], setting: str) -> str:
     if len(given) == 1:
         spelled, span = next(iter(given.items()))
         return f"N = {spelled} (`{setting}`, line {span.row})"
+    fields = [n for n in nodes if isinstance(n, p.AnnAssign) and terminal(n.target) == setting and n.value is not None]
+    if not given and len(fields) == 1:
+        default = _default(fields[0].value)
+        return f"N = {default} by default (`{setting}`, line {fields[0].span.row})" if default else f"N is `{setting}`"
     return f"N is `{setting}`" + (" (1 where nothing sets it)" if not given else "")
+
+
+def _default(value: p.Expr | None) -> str:
+    """The default in a dataclass's field: `16`, or `field(default=16, …)`."""
+    if isinstance(value, p.Call):
+        value = next((arg.value for arg in value.args if arg.keyword == "default"), None)
+    return p.text(value) if isinstance(value, p.Const) else ""
 
 
 def _imported(nodes: Sequence[p.Node]) -> dict[str, str]:
