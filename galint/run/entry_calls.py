@@ -22,6 +22,7 @@ _BATCH = re.compile(
     re.I,
 )
 """Arguments that another file's loop makes anew for each micro-batch; models, optimizers and settings stay."""
+_LOSS = re.compile(r"(^|_)loss(es)?$", re.I)
 
 
 class EntryCalls(Entries):
@@ -151,16 +152,21 @@ class EntryCalls(Entries):
                         given.append(kept[param.name])
                     else:
                         break
-                fresh = [
-                    Opaque(v.path, data=True, born=loop.token, role="handed" if LOSS_NAME.search(v.path) else "")
-                    if type(v) is Opaque and not v.kind and _BATCH.search(v.path)
-                    else v
-                    for v in given
-                ]
+                fresh = [self._handed(machine, v, loop.token) for v in given]
                 result = machine.call_value(target, fresh, kwargs, site, frame)
                 self._drain(machine, result, site)
         finally:
             machine.loops.pop()
+
+    def _handed(self, machine: Calls, value: Value, token: int) -> Value:
+        """An argument for one micro-batch: a loss that comes from another file may have been divided there."""
+        if type(value) is not Opaque or value.kind or not _BATCH.search(value.path):
+            return value
+        if _LOSS.search(value.path):
+            loss = machine.tensor(value.path, token)
+            loss.grad, loss.unknown_scale = True, True
+            return loss
+        return Opaque(value.path, data=True, born=token)
 
     def _drain(self, machine: Calls, result: Value, site: p.Call) -> None:
         if isinstance(result, GeneratorCall):

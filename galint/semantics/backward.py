@@ -71,7 +71,6 @@ def as_loss(m: Calls, value: Value) -> Tensor:
         coefficient, base = _peel(m, value)
         out = m.tensor(base.path, value.born or base.born or m.token(), value.modules | base.modules)
         out.grad = True
-        out.unknown_scale = base.role == "handed"  # the caller, in another file, may have divided it
         keys = frozenset(name for name, _ in coefficient.symbols)
         out = out.map(lambda c: c.combine(coefficient), keys)
         for ident in {a for i in base.modules for a in m.ancestors.get(i, ())}:
