@@ -23,7 +23,6 @@ class Optimizers:
         return first, second
 
     def step(self, loss, index):
-        loss = loss.mean()
         loss.backward()
         if (index + 1) % self.every == 0:
             for optimizer in self.optimizers:
