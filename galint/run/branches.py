@@ -44,7 +44,11 @@ class Branches(Assign):
                 self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
         elif raises(stmt.body if truth else stmt.orelse) and (
             (isinstance(value, Lit) and value.keys)
-            or (not self.loops and not raises(stmt.orelse if truth else stmt.body))
+            or (
+                not self.loops
+                and not raises(stmt.orelse if truth else stmt.body)
+                and not (body_tags if truth else else_tags) & {BACKWARD, STEP}  # `sys.exit(main())`
+            )
         ):
             truth = not truth  # an argument check: the program's path is the other side
         elif isinstance(value, Lit) and value.keys and (body_tags ^ else_tags) & GRADIENT and not value.born:

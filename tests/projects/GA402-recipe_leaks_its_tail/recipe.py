@@ -1,7 +1,10 @@
 """The same kind of recipe goes over the whole loader: what is left of an epoch joins the next one's first window."""
 # observe: params
 
+import sys
+
 import torch
+from settings import parse_settings
 from torch import nn
 from torch.utils.data import DataLoader
 
@@ -41,3 +44,7 @@ def main(cfg):
     recipe = Recipe(cfg)
     recipe.setup(cfg)
     recipe.train()
+
+
+if __name__ == "__main__":
+    sys.exit(main(parse_settings()))

@@ -1,6 +1,9 @@
 """A recipe in methods: settings in private copies, epochs cut to whole windows, gradients divided by the window's items."""
 
+import sys
+
 import torch
+from settings import parse_settings
 from torch import nn
 from torch.utils.data import DataLoader
 
@@ -72,3 +75,7 @@ def main(cfg):
     recipe = Recipe(cfg)
     recipe.setup(cfg)
     recipe.train()
+
+
+if __name__ == "__main__":
+    sys.exit(main(parse_settings()))
