@@ -1,11 +1,12 @@
 """The GPU checks as one script: `python tests/gpu_check.py` runs in under five minutes on one CUDA device.
 
-Exits with 0 when everything holds, 1 when something does not, and 77 where there is no CUDA device. pytest runs the
-same checks under the mark `gpu` (tests/test_trace_gpu.py).
+Exits with 0 when everything holds, 1 when something does not, and 77 where there is no CUDA device. `--device cpu` runs
+what needs no GPU, to try the script itself. pytest runs the same checks under the mark `gpu` (tests/test_trace_gpu.py).
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 import traceback
@@ -25,26 +26,29 @@ from galint.trace.replay import Replayer
 
 F = nn.functional
 N = 4
+DEVICE = "cuda"
+HALF = {"cuda": torch.float16, "cpu": torch.bfloat16}
+"""What a GradScaler is used with."""
 
 
 def batches(count: int, size: int = 8) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Images and labels on the GPU."""
+    """Images and labels on the device."""
     torch.manual_seed(1)
     made = [(torch.randn(size, 3, 32, 32), torch.randint(0, 10, (size,))) for _ in range(count)]
-    return [(x.cuda(), y.cuda()) for x, y in made]
+    return [(x.to(DEVICE), y.to(DEVICE)) for x, y in made]
 
 
 def run(mistake: str = "", amp: torch.dtype | None = None, scaler: Any = None, fused: bool = False) -> Watch:
     """Three windows of a small net under watch."""
     torch.manual_seed(0)
-    model = small("groupnorm").cuda()
+    model = small("groupnorm").to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=fused)
-    scaler = scaler or torch.amp.GradScaler("cuda", enabled=False)
+    scaler = scaler or torch.amp.GradScaler(DEVICE, enabled=False)
     with watch(model, optimizer) as t:
         for i, (x, y) in enumerate(batches(3 * N)):
             if mistake == "zero":
                 optimizer.zero_grad()
-            with torch.autocast("cuda", amp or torch.float32, enabled=amp is not None):
+            with torch.autocast(DEVICE, amp or torch.bfloat16, enabled=amp is not None):
                 loss = F.cross_entropy(model(x), y) / (1 if mistake == "unscaled" else N)
             scaler.scale(loss).backward()
             if mistake == "early" and i % N == 0:
@@ -69,8 +73,8 @@ def check_right_loops() -> None:
     """Plain, autocast, and float16 with a GradScaler (also fused) weigh one."""
     run().assert_large_batch(windows=3)
     run(amp=torch.bfloat16).assert_large_batch(windows=3)
-    for fused in (False, True):
-        t = run(amp=torch.float16, scaler=torch.amp.GradScaler("cuda", init_scale=1024.0), fused=fused)
+    for fused in (False, True) if DEVICE == "cuda" else (False,):
+        t = run(amp=HALF[DEVICE], scaler=torch.amp.GradScaler(DEVICE, init_scale=1024.0), fused=fused)
         assert confirmed(t) == set(), [v for v in t.verdicts if v.status is Status.CONFIRMED]
         assert all(abs(v - 1) < 1e-2 for w in t.windows for v in w.nw), [w.nw for w in t.windows]
 
@@ -79,13 +83,13 @@ def check_mistakes() -> None:
     """Each mistake is confirmed by its own rule."""
     assert confirmed(run("unscaled")) == {"GA201"}
     assert confirmed(run("zero")) == {"GA101"}
-    t = run("early", amp=torch.float16, scaler=torch.amp.GradScaler("cuda", init_scale=65536.0))
+    t = run("early", amp=HALF[DEVICE], scaler=torch.amp.GradScaler(DEVICE, init_scale=65536.0))
     assert "GA301" in confirmed(t), t.verdicts
 
 
 def check_samples_stay_on_the_device() -> None:
     """No synchronisation between the steps: a backward and a zero_grad under watch move nothing to the host."""
-    model = small("groupnorm").cuda()
+    model = small("groupnorm").to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     data = batches(N)
     with watch(model, optimizer):
@@ -106,7 +110,7 @@ def check_replay() -> None:
     """BatchNorm is found; GroupNorm stays below the tolerance that replaying in another order calibrates."""
     for norm, status in (("batchnorm", Status.CONFIRMED), ("groupnorm", Status.REFUTED)):
         torch.manual_seed(0)
-        model = resnet18(norm).cuda()
+        model = (resnet18 if DEVICE == "cuda" else small)(norm).to(DEVICE)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         replayer, patches = Replayer(), Patches()
         with watch(model, optimizer) as t:
@@ -122,20 +126,26 @@ def check_replay() -> None:
         print(f"    {norm}: {replayer.outcome}")
 
 
+def synchronize() -> None:
+    """Wait for the GPU, where there is one."""
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
 def check_overhead() -> None:
     """Prints the side-by-side cost; only a gross excess fails."""
-    model = resnet18("groupnorm").cuda()
+    model = (resnet18 if DEVICE == "cuda" else small)("groupnorm").to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters())
     data = batches(N, 32)
 
     def window() -> float:
-        torch.cuda.synchronize()
+        synchronize()
         began = time.perf_counter()
         for x, y in data:
             (F.cross_entropy(model(x), y) / N).backward()
         optimizer.step()
         optimizer.zero_grad()
-        torch.cuda.synchronize()
+        synchronize()
         return time.perf_counter() - began
 
     for _ in range(3):
@@ -156,7 +166,7 @@ def check_memory() -> None:
     for traced in (False, True):
         torch.cuda.empty_cache()
         torch.manual_seed(0)
-        model = resnet18("groupnorm").cuda()
+        model = resnet18("groupnorm").to(DEVICE)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         data = batches(2 * N, 32)
         torch.cuda.reset_peak_memory_stats()
@@ -178,6 +188,9 @@ def check_memory() -> None:
     assert peaks[True] - peaks[False] <= allowed
 
 
+ON_A_GPU: tuple[Callable[[], None], ...] = (check_samples_stay_on_the_device, check_memory)
+"""Checks of what only CUDA has: streams that must not be waited for, and a peak of allocated memory."""
+
 CHECKS: tuple[Callable[[], None], ...] = (
     check_right_loops,
     check_mistakes,
@@ -190,12 +203,19 @@ CHECKS: tuple[Callable[[], None], ...] = (
 
 def main() -> int:
     """Run all checks and print one line each."""
-    if not torch.cuda.is_available():
+    global DEVICE
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    DEVICE = parser.parse_args().device
+    if DEVICE == "cuda" and not torch.cuda.is_available():
         print("no CUDA device")
         return 77
     failed = 0
-    print(torch.__version__, torch.cuda.get_device_name())
+    print(torch.__version__, torch.cuda.get_device_name() if DEVICE == "cuda" else "CPU")
     for check in CHECKS:
+        if DEVICE == "cpu" and check in ON_A_GPU:
+            print(f"skip  {check.__name__}: it needs CUDA")
+            continue
         began = time.perf_counter()
         try:
             check()

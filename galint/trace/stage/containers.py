@@ -16,8 +16,11 @@ PLAIN = bool | int | float | str | bytes | None
 class Containers(Members):
     """The part of the stage that puts values into things and takes them out."""
 
-    def named(self, value: Any, name: str) -> Any:
-        """A value gets the kind that its new name suggests."""
+    def named(self, value: Any, name: str, made: bool = False) -> Any:
+        """A value gets the kind that its new name suggests. `made` says that a function of the file returned it."""
+        if made and value == [] and isinstance(value, list):
+            # Settings decide what is in it: as many elements as the abstract run took.
+            value += [Unknown(self, f"{name}[{k}]") for k in range(int(self.known.get(f"len({name})") or 0))]
         if isinstance(value, Unknown) and not value.kind and not value.data and value.actor is None:
             if name in self.settings and ("(" in value.path or " " in value.path):
                 return self.settings[name]  # N worked out of numbers that only the command line knows

@@ -195,7 +195,8 @@ class _Builder:
         if isinstance(value, p.Const) and simple is not None:
             right = staged("setting", const(p.text(simple)), right)
         elif isinstance(simple, p.Name):
-            right = staged("named", right, const(simple.id))
+            ours = isinstance(value, p.Call) and terminal(value.func) in self.static.functions
+            right = staged("named", right, const(simple.id), *([const(True)] if ours else []))
         if len(targets) == 1:
             return self._store(targets[0], right)
         name = hidden(targets[-1]) + "all"
