@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from galint import Config, Report, Source, lint
@@ -149,7 +151,7 @@ def test_ignore_comments_hold_and_are_not_called_unused() -> None:
 
 
 def test_no_fix_is_tried_on_so_many_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("galint.fixes.attach.examine", lambda *_: pytest.fail("the whole was examined"))
+    monkeypatch.setattr(sys.modules["galint.fixes.attach"], "examine", lambda *_: pytest.fail("the whole was examined"))
     source = Source("train.py", HEAD + "".join(FUNCTION.format(k=k, scale="") for k in range(MANY_BACKWARDS + 1)))
     report = Report(diagnostics=lint(Source("train.py", HEAD + FUNCTION.format(k=0, scale="")), Config()).diagnostics)
     assert attach(report, source, Config()).diagnostics == report.diagnostics != []
