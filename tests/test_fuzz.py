@@ -159,9 +159,9 @@ LARGE = {
     "brackets in a text": "x = '" + "(" * 100_000 + "'",
     "a dictionary of 3,000": "x = {" + "'a': 1, " * 3_000 + "}",
     "a line": "x = [" + "1, " * 1_000_000 + "]",
-    "a list that the loop uses": "loader = [" + "(1, 'a'),\n" * 100_000 + "]",
-    "half a million lines": "x = 1\n" * 500_000,
-    "half a million empty lines": "\n" * 500_000,
+    "a list that the loop uses": "loader = [" + "(1, 'a'),\n" * 40_000 + "]",
+    "210,000 lines": "x = 1\n" * 210_000,
+    "210,000 empty lines": "\n" * 210_000,
 }
 
 
