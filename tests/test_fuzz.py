@@ -34,8 +34,8 @@ for i, batch in enumerate(loader):
         opt.zero_grad()
 """
 TEXTS = [text for text in fuzz.seeds() if 0 < len(text) < 4_000]
-LIMIT = 20.0
-"""Seconds; the goal is 5 on an idle machine, and tests run beside others."""
+LIMIT = 10.0
+"""Processor seconds; the goal is 5 on an idle machine, and other work on the same core makes them dearer."""
 
 
 @pytest.fixture(autouse=True)
@@ -46,13 +46,13 @@ def no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def lint(data: bytes, name: str = "train.py") -> Report:
     """The report of some bytes; it must come in time and without an internal error."""
-    start = time.monotonic()
+    start = time.process_time()
     try:
         report = driver.lint_bytes(data, name, Config(), Path(name), None)
     except SourceError:
         report = Report()
     assert not report.internal_errors
-    assert time.monotonic() - start < LIMIT
+    assert time.process_time() - start < LIMIT
     return report
 
 
@@ -159,9 +159,9 @@ LARGE = {
     "brackets in a text": "x = '" + "(" * 100_000 + "'",
     "a dictionary of 3,000": "x = {" + "'a': 1, " * 3_000 + "}",
     "a line": "x = [" + "1, " * 1_000_000 + "]",
-    "a list that the loop uses": "loader = [" + "(1, 'a'),\n" * 100_000 + "]",
-    "half a million lines": "x = 1\n" * 500_000,
-    "half a million empty lines": "\n" * 500_000,
+    "a list that the loop uses": "loader = [" + "(1, 'a'),\n" * 40_000 + "]",
+    "210,000 lines": "x = 1\n" * 210_000,
+    "210,000 empty lines": "\n" * 210_000,
 }
 
 

@@ -341,3 +341,16 @@ def test_a_gradient_as_a_person_would_write_it(given: dict[int, Coefficient], te
 )
 def test_the_large_batch_is_the_mean_of_the_micro_batches(count: int, text: str) -> None:
     assert mean_formula(count) == text
+
+
+@pytest.mark.parametrize(
+    ("weight", "text"),
+    [
+        (Coefficient(Fraction(1), (("w", 1),)), "w·g1"),
+        (Coefficient(Fraction(1, 4), (("w", 2),)), "w^2·g1/4"),
+        (Coefficient(Fraction(3), (("n", -1), ("w", 1))), "3·w·g1/n"),
+        (Coefficient(Fraction(-1), (("n", -2),)), "-g1/n^2"),
+    ],
+)
+def test_unknown_factors_stand_before_a_gradient_and_divisors_behind(weight: Coefficient, text: str) -> None:
+    assert formula({1: weight}) == text

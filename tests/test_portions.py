@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from galint import Config, Report, Source, lint
+from galint.fixes.attach import attach
 from galint.syntax import MANY_BACKWARDS, portions
 
 HEAD = "import torch\nfrom torch import nn\n"
@@ -145,6 +148,13 @@ def test_ignore_comments_hold_and_are_not_called_unused() -> None:
     text = text.replace("loss.backward()", "loss.backward()  # galint: ignore[GA201]", 1)
     report = linted(text)
     assert len(spans(report, "GA201")) == count - 1 and spans(report, "GA001") == []
+
+
+def test_no_fix_is_tried_on_so_many_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["galint.fixes.attach"], "examine", lambda *_: pytest.fail("the whole was examined"))
+    source = Source("train.py", HEAD + "".join(FUNCTION.format(k=k, scale="") for k in range(MANY_BACKWARDS + 1)))
+    report = Report(diagnostics=lint(Source("train.py", HEAD + FUNCTION.format(k=0, scale="")), Config()).diagnostics)
+    assert attach(report, source, Config()).diagnostics == report.diagnostics != []
 
 
 def test_what_cannot_be_cut_is_taken_whole_or_refused() -> None:

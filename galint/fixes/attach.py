@@ -12,6 +12,7 @@ from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.config import Config
 from galint.diagnostic import Applicability, Diagnostic, Fix, Report
+from galint.engine import is_large
 from galint.fixes.catalogue import REWRITES
 from galint.fixes.editor import Unfixable
 from galint.fixes.outline import Outline
@@ -28,9 +29,10 @@ _FILE_TRIES = 96
 def attach(report: Report, source: Source, config: Config, root: Path | None = None) -> Report:
     """The report of one file with a proved fix on each diagnostic that has one.
 
-    `config` only gives the analysis' settings: the proof asks every rule, selected or not.
+    `config` only gives the analysis' settings: the proof asks every rule, selected or not. A text with so many loops
+    that it is linted in portions gets no fixes: each would have to be proved on the whole.
     """
-    if not any(d.code in REWRITES and d.fix is None for d in report.diagnostics):
+    if is_large(source.text) or not any(d.code in REWRITES and d.fix is None for d in report.diagnostics):
         return report
     before = examine(source, config, root)
     if before is None or before.analysis is None:

@@ -272,7 +272,7 @@ class Explorer(EntryCalls):
             seen.add(mark)
             label = choice.key if not choice.taken else negation(choice.key)
             runs.flips.append((label, result))
-            if loops_of(result) - shown and self.spent < _FILE_FUEL:
+            if loops_of(result) - shown and self.spent < self._file_fuel:
                 shown |= loops_of(result)
                 runs.sides.append((label, self._with_tail(entry, result, fitted, self.window_of(result, fitted))))
             work += [c for c in result.choices.values() if c.relevant and not c.data and c.key not in done]
