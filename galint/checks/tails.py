@@ -35,9 +35,21 @@ def tails(view: View) -> list[Tail]:
         if cadence is None or cadence.guard is None or cadence.n < 2:
             continue
         found = _leaked(view, ledger, cadence) or _dropped(view, ledger, cadence)
-        if found is not None:
+        if found is not None and not _whole(view, found):
             out.append(found)
     return out
+
+
+def _whole(view: View, tail: Tail) -> bool:
+    """True where the code itself gives a number of batches that its N divides."""
+    assert tail.cadence is not None
+    label = tail.cadence.label
+    if not label.isdigit() and (label in view.run.known or label in view.scenario.values):
+        return False  # a setting, or a witness's own N
+    steps = [tail.step] if tail.step is not None else []
+    loops = {m.loop for s in steps for t in s.window if (m := view.micro(t)) is not None}
+    counted = [view.run.facts.get("batches", {}).get(loop) for loop in loops]
+    return bool(counted) and all(c is not None and c % tail.cadence.n == 0 for c in counted)
 
 
 def _leaked(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | None:

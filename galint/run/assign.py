@@ -183,6 +183,8 @@ class Assign(Evaluate):
                     if isinstance(made, Optimizer):
                         made.modules |= value.modules
                     if kind == "loader":
+                        if "__batches__" in value.items:
+                            made.items["__batches__"] = value.items["__batches__"]
                         made.length = value.length
                     return made
             if value.path.startswith("#"):

@@ -181,6 +181,8 @@ def _opaque(m: Execute, value: Opaque, each: Each, node: p.Node, role: str) -> S
         wanted = m.demand(length_of(m, value), {"micro": "window"}.get(role, role))
         total = int(wanted.value) if wanted is not None else m.scenario.length
     infinite = value.role == "infinite"
+    if m.loops and isinstance(counted := value.items.get("__batches__"), Lit):
+        m.result.facts.setdefault("batches", {})[m.loops[-1].span] = int(counted.value)
     index = 0
     while infinite or index < total:
         m.burn()
