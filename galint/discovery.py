@@ -89,6 +89,8 @@ def may_be_known(data: bytes) -> bool:
 def _has_words(data: bytes) -> bool:
     # Each search reads the whole file: the one that rules out most files comes first.
     stepped = b"step" in data or b".accumulate" in data or b"update_grad" in data
+    if b"zero_grad" in data and b"backward" in data:  # the step may stand in a helper of another file
+        return any(word in data for word in FRAMEWORK_WORDS)
     return stepped and all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
 
 
@@ -98,11 +100,16 @@ def _launches(data: bytes) -> bool:
 
 
 def _calls(data: bytes) -> bool:
-    return _has_gradient_call(data) and _STEP_CALL.search(data) is not None
+    return _has_gradient_call(data) and (_STEP_CALL.search(data) is not None or _clears_and_runs(data))
 
 
-def _has_gradient_call(data: bytes) -> bool:
-    for call, before in _GRADIENT_CALLS:
+def _clears_and_runs(data: bytes) -> bool:
+    """True where gradients are computed and cleared: what steps may be a helper of another file, by any name."""
+    return all(_has_gradient_call(data, kind) for kind in _GRADIENT_CALLS[:2])
+
+
+def _has_gradient_call(data: bytes, *kinds: tuple[re.Pattern[bytes], re.Pattern[bytes] | None]) -> bool:
+    for call, before in kinds or _GRADIENT_CALLS:
         for match in call.finditer(data):
             start = match.start()
             if before is None or before.search(data, max(start - 40, 0), start):
