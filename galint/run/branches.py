@@ -8,7 +8,6 @@ from galint import program as p
 from galint.ledger import Guard
 from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
-from galint.run.kinds import LOSS_NAME
 from galint.run.match import matches
 from galint.run.nodes import bails, ends_in_raise, raises
 from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP
@@ -174,14 +173,10 @@ class Branches(Assign):
     def _starts_loss(self, stmt: p.If, frame: Frame) -> bool:
         """True where the body gives a loss that is still the number 0, or None, its first term: a program that goes on to
         `backward` cannot have left the condition false everywhere."""
-        if stmt.orelse:
-            return False
-        for inner in (n for s in stmt.body for n in self.static.walk(s)):
-            target = inner.targets[0] if isinstance(inner, p.Assign) else getattr(inner, "target", None)
-            if isinstance(inner, p.Assign | p.AugAssign) and isinstance(target, p.Name) and LOSS_NAME.search(target.id):
-                old = self.resolve(frame.vars.get(target.id, TRUE))
-                if isinstance(old, Lit) and (old.value is None or (old.value == 0 and old.value is not False)):
-                    return any(isinstance(n, p.Call) for n in self.static.walk(inner))
+        for name in self.static.loss_terms(stmt):
+            old = self.resolve(frame.vars.get(name, TRUE))
+            if isinstance(old, Lit) and (old.value is None or (old.value == 0 and old.value is not False)):
+                return True
         return False
 
     def _gives_window(self, stmt: p.If, frame: Frame) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from galint import program as p
+from galint.run.kinds import LOSS_NAME
 from galint.run.nodes import bails, terminal
 from galint.run.reach import BACKWARD, STEP, WRAP, WRAPPERS, ZERO, Reach
 
@@ -33,6 +34,7 @@ class Static(Reach):
         self.literals: dict[p.Const, Lit] = {}
         """Values of literals, which no run changes."""
         self.loop_roles: dict[p.Node, str] = {}
+        self._terms: dict[p.If, tuple[str, ...]] = {}
         self._sides: dict[p.If, tuple[frozenset[str], frozenset[str], bool]] = {}
         self.builders: dict[p.Node, bool] = {}
         """Loops that fill a list."""
@@ -63,6 +65,21 @@ class Static(Reach):
                 body |= {WRAP}
             known = self._sides[node] = body, orelse, leaves
         return known
+
+    def loss_terms(self, node: p.If) -> tuple[str, ...]:
+        """The losses that the only side of an `if` gives something that is called for."""
+        known = self._terms.get(node)
+        if known is None:
+            known = self._terms[node] = () if node.orelse else tuple(self._given_losses(node))
+        return known
+
+    def _given_losses(self, node: p.If) -> Iterator[str]:
+        for part in (n for stmt in node.body for n in self.walk(stmt)):
+            if isinstance(part, p.Assign | p.AugAssign):
+                target = part.targets[0] if isinstance(part, p.Assign) else part.target
+                if isinstance(target, p.Name) and LOSS_NAME.search(target.id):
+                    if any(isinstance(n, p.Call) for n in self.walk(part)):
+                        yield target.id
 
     def _raises_flag(self, stmt: p.Stmt) -> bool:
         return (
