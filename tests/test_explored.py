@@ -199,3 +199,28 @@ def main(cfg, model, loader):
             optimizer.zero_grad()
 """
     assert [code for code, _ in found(text)][:1] == ["GA201"]
+
+
+def test_a_step_that_a_set_up_takes_is_no_window() -> None:
+    """One step on empty data makes the optimizer's state before a checkpoint is read into it."""
+    text = """
+def make_state(model, optimizer):
+    for group in optimizer.param_groups:
+        group["lr"] = 0.0
+    model(torch.zeros(1, 6)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def main(args, loader):
+    model = nn.Linear(6, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    make_state(model, optimizer)
+    for step, x in enumerate(loader):
+        (nn.functional.mse_loss(model(x), x.mean(dim=1, keepdim=True)) / args.accum).backward()
+        if {guard}:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+    assert "GA401" not in [code for code, _ in found(text.format(guard="(step + 1) % args.accum == 0"))]
+    assert ("GA401", "if step % args.accum == 0:") in found(text.format(guard="step % args.accum == 0"))

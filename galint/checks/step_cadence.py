@@ -32,7 +32,7 @@ def check(view: View) -> Iterator[Finding]:
             continue  # a framework counts by itself
         if not _gates(view, ledger, cadence) or _start_unknown(cadence) or _drawn(view, cadence.guard.keys):
             continue
-        steps = _judged(view, view.steps(ledger), cadence.n)
+        steps = _judged(view, _of_loop(view, view.steps(ledger), cadence.guard.span), cadence.n)
         lengths = [len(view.window(s)) for s in steps]
         divided = {view.coefficient(e).value * cadence.n for s in steps for e in s.applied}
         if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1 and divided != {1}:
@@ -52,6 +52,12 @@ def check(view: View) -> Iterator[Finding]:
             window=cadence.n,
             related=tuple(q for q in view.places(step) if q[0] != cadence.guard.span),
         )
+
+
+def _of_loop(view: View, steps: list[Step], guard: Span) -> list[Step]:
+    """The steps of the guarded loop: one that a set-up takes before it (to fill an optimizer's state) counts nothing."""
+    homes = {view.loop_of(s.window[-1]) for s in steps if s.window and any(g.span == guard for g in s.guards)}
+    return [s for s in steps if not homes or not s.window or view.loop_of(s.window[-1]) in homes]
 
 
 def _gates(view: View, ledger: OptimizerLedger, cadence: Cadence) -> bool:

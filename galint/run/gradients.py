@@ -310,4 +310,7 @@ class Gradients(Unknowns):
 
 
 def _same(target: Value, module: Module) -> bool:
-    return isinstance(target, Module) and (target is module or target.inner is module or module.inner is target)
+    """Whether a `no_sync` of `target` is one of `module`: what is not known to be a wrapper hands the call on to one."""
+    if not isinstance(target, Module) or not target.wrap or "__guessed__" in target.items:
+        return True
+    return target is module or target.inner is module or module.inner is target
