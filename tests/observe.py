@@ -34,6 +34,7 @@ import torch
 import torch.distributed as dist
 from marks import note
 from observation import Gradients, Micro, Observation, Step, relative
+from outliving import groups_outlive_models
 from torch import Tensor, nn
 from torch.nn.modules import module as module_hooks
 from torch.nn.parallel import DistributedDataParallel
@@ -365,6 +366,7 @@ def observe(script: Path, folder: Path) -> Observation:
     torch.manual_seed(0)
     _forget_accelerate()
     with (
+        groups_outlive_models(),
         mock.patch.dict(os.environ, world),
         mock.patch.object(sys, "argv", [str(script)]),
         contextlib.chdir(folder),

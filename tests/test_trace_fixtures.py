@@ -15,6 +15,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from outliving import groups_outlive_models  # noqa: E402
+
 from galint.trace import Status, Watch, watch  # noqa: E402
 from galint.trace.judge import informs  # noqa: E402
 from galint.trace.patching import Patches  # noqa: E402
@@ -59,7 +61,7 @@ def traced(path: Path, replay: bool) -> tuple[Watch, Replayer]:
     replayer, patches = Replayer(), Patches()
     argv, sys.argv = sys.argv, [str(path)]
     try:
-        with contextlib.redirect_stdout(io.StringIO()), watch() as t:
+        with groups_outlive_models(), contextlib.redirect_stdout(io.StringIO()), watch() as t:
             if replay:
                 t.recorder.before_step = replayer.before_step
                 replayer.install(patches, t.recorder)
