@@ -241,6 +241,11 @@ class OptimizerLedger:
         return step
 
 
+def plain(name: str) -> str:
+    """An optimizer's name without what tells the objects of several calls apart."""
+    return name.rstrip("'")
+
+
 def formula(weights: dict[int, Coefficient]) -> str:
     """The sum of `weights[i] * g_i` as a person would write it, e.g. `(g1 + g2)/2`.
 

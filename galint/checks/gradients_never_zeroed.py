@@ -9,7 +9,7 @@ from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
 from galint.checks.windows import program_nodes
-from galint.ledger import Step
+from galint.ledger import Step, plain
 from galint.run.nodes import path_terminal, terminal
 
 CODE = "GA102"
@@ -48,13 +48,13 @@ def check(view: View) -> Iterator[Finding]:
 
 def _names(cleared: str, name: str) -> bool:
     """Whether what was cleared may be this optimizer: an element of the same collection has the same name."""
-    return cleared.startswith(name) or path_terminal(cleared.rstrip("'")) == path_terminal(name.rstrip("'"))
+    return cleared.startswith(name) or path_terminal(plain(cleared)) == path_terminal(plain(name))
 
 
 def _cleared_where_the_run_was_not(view: View, name: str) -> bool:
     """True when code that the run did not come to clears something of the optimizer's name."""
     seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"}
-    wanted = path_terminal(name.rstrip("'"))
+    wanted = path_terminal(plain(name))
     return any(
         isinstance(node, p.Call)
         and isinstance(node.func, p.Attr)

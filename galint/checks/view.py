@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from galint import program as p
-from galint.ledger import Coefficient, Entry, Guard, OptimizerLedger, Step, formula, mean_formula
+from galint.ledger import Coefficient, Entry, Guard, OptimizerLedger, Step, formula, mean_formula, plain
 from galint.run.facts import BackwardFact, Event, Micro, RunResult
 from galint.run.scenario import Scenario
 from galint.run.static import Static
@@ -47,8 +47,8 @@ class View:
     def ledgers(self) -> list[OptimizerLedger]:
         """Ledgers of optimizers that really step."""
         stepping = [ledger for ledger in self.run.ledgers.values() if any(s.window or s.applied for s in ledger.steps)]
-        alike = Counter(ledger.name.rstrip("'") for ledger in stepping if len(ledger.steps) == 1)
-        return [k for k in stepping if len(k.steps) > 1 or alike[k.name.rstrip("'")] < _TWINS]
+        alike = Counter(plain(ledger.name) for ledger in stepping if len(ledger.steps) == 1)
+        return [k for k in stepping if len(k.steps) > 1 or alike[plain(k.name)] < _TWINS]
 
     @cached_property
     def known(self) -> dict[str, Fraction]:
@@ -74,16 +74,16 @@ class View:
     @cached_property
     def _one_after_the_other(self) -> bool:
         """True when all optimizers are one name, bound anew by each call: the next begins where the last has ended."""
-        if len({ledger.name.rstrip("'") for ledger in self.ledgers}) != 1:
+        if len({plain(ledger.name) for ledger in self.ledgers}) != 1:
             return False
         spans = sorted((ledger.steps[0].seq, ledger.steps[-1].seq) for ledger in self.ledgers if ledger.steps)
         return all(end < start for (_, end), (start, _) in itertools.pairwise(spans))
 
     def left(self, ledger: OptimizerLedger) -> list[int]:
         """The micro-batches that wait for a step when the run ends, without those that a later call's optimizer applied."""
-        name = ledger.name.rstrip("'")
+        name = plain(ledger.name)
         later = {
-            t for o in self.ledgers if o is not ledger and o.name.rstrip("'") == name for s in o.steps for t in s.window
+            t for o in self.ledgers if o is not ledger and plain(o.name) == name for s in o.steps for t in s.window
         }
         return [t for t in dict.fromkeys(ledger.window) if t not in later]
 
@@ -112,8 +112,8 @@ class View:
         """Optimizer → backward calls that serve another optimizer, where it has calls of its own (GAN losses)."""
         reach: dict[Span, set[str]] = {}
         for backward in self.run.backwards:
-            reach.setdefault(backward.span, set()).update(map(_plain, backward.optimizers))
-        names = {_plain(ledger.name) for ledger in self.ledgers}
+            reach.setdefault(backward.span, set()).update(map(plain, backward.optimizers))
+        names = {plain(ledger.name) for ledger in self.ledgers}
         out: dict[str, frozenset[Span]] = {}
         for name in names:
             mine = {span for span, who in reach.items() if name in who}
@@ -123,7 +123,7 @@ class View:
 
     def shared(self, ledger: OptimizerLedger) -> frozenset[Span]:
         """Backward calls that serve another optimizer, where this one has calls of its own."""
-        return self._shared.get(_plain(ledger.name), frozenset())
+        return self._shared.get(plain(ledger.name), frozenset())
 
     def repeats(self, step: Step) -> bool:
         """False where several optimizers share the losses and no backward call of the window runs a second time:
@@ -137,7 +137,7 @@ class View:
 
     def _foreign(self, step: Step) -> set[int]:
         """Micro-batches of a window that only another optimizer's backward contributed to."""
-        shared = self._shared.get(_plain(step.optimizer), frozenset())
+        shared = self._shared.get(plain(step.optimizer), frozenset())
         if not shared:
             return set()
         entries = [*step.applied, *(e for e, _ in step.lost)]
@@ -262,8 +262,3 @@ class View:
             out.append((guard.span, "the step's guard"))
         out.append((step.span, "the optimizer step"))
         return tuple(out)
-
-
-def _plain(name: str) -> str:
-    """An optimizer's name without what tells the objects of several calls apart."""
-    return name.rstrip("'")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from galint import program as p
 from galint.explain.model import LoopView
-from galint.run.nodes import children, terminal
+from galint.run.nodes import terminal, walk
 from galint.source import Span
 
 _LIGHTNING = {"lightning", "pytorch_lightning"}
@@ -64,12 +64,12 @@ class _Found:
 
 def automatic(program: p.Program, filename: str, lines: Sequence[str]) -> list[LoopView]:
     """The loops of a file that its frameworks run, in order of their rows; those that the file writes itself are not here."""
-    nodes = list(_walk(program.body))
+    nodes = list(walk(*program.body))
     names = _imported(nodes)
     out = []
     for found in _found(nodes, names):
         span = found.node.span
-        end = max(n.span.end_row for n in _walk([found.node]))
+        end = max(n.span.end_row for n in walk(found.node))
         said = f"{found.framework}'s automatic loop, {_number(nodes, _SETTINGS[found.framework])}: {_WORDS[found.framework]}"
         text = lines[span.row - 1].strip() if span.row <= len(lines) else ""
         warning = (found.warning,) if found.warning else ()
@@ -105,9 +105,9 @@ def _of_class(cls: p.ClassDef, framework: str) -> Iterator[_Found]:
     loss = methods.get("compute_loss")
     if framework == "Hugging Face" and loss is not None and (step is None or not _runs_backward(step)):
         counted = any(q.name == "num_items_in_batch" for q in loss.params)
-        read = any(isinstance(n, p.Name) and n.id == "num_items_in_batch" for n in _walk(loss.body))
-        delegated = any(isinstance(n, p.Call) and terminal(n.func) == "super" for n in _walk(loss.body))
-        told = any("loss_is_scaled_for_ga" in p.text(n) for n in _walk(cls.body) if isinstance(n, p.Name | p.Attr))
+        read = any(isinstance(n, p.Name) and n.id == "num_items_in_batch" for n in walk(*loss.body))
+        delegated = any(isinstance(n, p.Call) and terminal(n.func) == "super" for n in walk(*loss.body))
+        told = any("loss_is_scaled_for_ga" in p.text(n) for n in walk(*cls.body) if isinstance(n, p.Name | p.Attr))
         quiet = not counted or read or delegated or told
         yield _Found(framework, loss, cls.name, "" if quiet else _IGNORES_ITEMS)
 
@@ -148,16 +148,16 @@ def _family(cls: p.ClassDef, classes: dict[str, p.ClassDef], names: dict[str, st
 
 def _manual(cls: p.ClassDef) -> bool:
     """Whether a LightningModule optimizes by hand: `automatic_optimization` set to False, in whichever way."""
-    for node in _walk(cls.body):
+    for node in walk(*cls.body):
         if isinstance(node, p.Assign) and any(terminal(t) == "automatic_optimization" for t in node.targets):
             return p.text(node.value) == "False"
         if isinstance(node, p.FunctionDef) and node.name == "automatic_optimization":
-            return any(isinstance(n, p.Return) and n.value and p.text(n.value) == "False" for n in _walk(node.body))
+            return any(isinstance(n, p.Return) and n.value and p.text(n.value) == "False" for n in walk(*node.body))
     return False
 
 
 def _runs_backward(step: p.FunctionDef) -> bool:
-    return any(isinstance(n, p.Call) and terminal(n.func) == "backward" for n in _walk(step.body))
+    return any(isinstance(n, p.Call) and terminal(n.func) == "backward" for n in walk(*step.body))
 
 
 def _number(nodes: Sequence[p.Node], setting: str) -> str:
@@ -202,11 +202,3 @@ def _dotted(node: p.Expr, names: dict[str, str]) -> str:
     if isinstance(node, p.Attr):
         return f"{_dotted(node.value, names)}.{node.name}"
     return ""
-
-
-def _walk(top: Sequence[p.Node]) -> Iterator[p.Node]:
-    stack = list(reversed(top))
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += reversed(children(node))

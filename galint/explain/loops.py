@@ -12,7 +12,7 @@ from galint.checks.view import View
 from galint.explain.batch import effective
 from galint.explain.model import Happening, LedgerView, LoopView, Variant, WindowView
 from galint.explain.windows import merged, shape, windows
-from galint.ledger import Guard, OptimizerLedger, Step
+from galint.ledger import Guard, OptimizerLedger, Step, plain
 from galint.run.explore import EntryRuns, Exploration
 from galint.run.facts import RunResult
 from galint.run.nodes import children
@@ -290,7 +290,7 @@ def _bare(text: str) -> str:
 
 def _name(view: View, ledger: OptimizerLedger) -> str:
     """The optimizer as the code spells it at its step; internal object numbers are left out."""
-    name = ledger.name.rstrip("'")
+    name = plain(ledger.name)
     head, dot, rest = name.partition(".")
     return f"self.{rest}" if head.startswith("#") and dot else name if not head.startswith("#") else "optimizer"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from galint import program as p
-from galint.run.nodes import children
+from galint.run.nodes import children, walk
 from galint.source import Span
 
 Holder = p.Node | None
@@ -113,14 +113,12 @@ class Outline:
 
     def walk(self, node: p.Node) -> Iterator[p.Node]:
         """`node` and everything below it."""
-        yield node
-        for child in children(node):
-            yield from self.walk(child)
+        return walk(node)
 
     def everything(self) -> tuple[p.Node, ...]:
         """Every node of the program, in the order of the text's tree."""
         if self._everything is None:
-            self._everything = tuple(node for stmt in self.program.body for node in self.walk(stmt))
+            self._everything = tuple(walk(*self.program.body))
         return self._everything
 
 

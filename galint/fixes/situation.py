@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.outline import Outline
 from galint.fixes.textedit import Change, Lines
 from galint.ledger import Guard, Step
-from galint.run.nodes import terminal
+from galint.run.nodes import children, terminal, walk
 from galint.source import Span
 
 ATOMS = (p.Name, p.Attr, p.Const, p.Call, p.Subscript)
@@ -338,30 +338,18 @@ def moduli(test: p.Expr) -> list[p.Expr]:
             found.append(node.right)
         if isinstance(node, p.Compare):
             sides = (node.left, *node.comparators)
-            if not any(isinstance(n, p.BinOp) and n.op == "%" for s in sides for n in _walk(s)):
+            if not any(isinstance(n, p.BinOp) and n.op == "%" for s in sides for n in walk(s)):
                 compared.extend(s for s in reversed(sides) if isinstance(s, p.Name | p.Attr | p.Subscript | p.Const))
-        for child in _children(node):
+        for child in children(node):
             visit(child)
 
     visit(test)
     return found or [c for c in compared if not isinstance(c, p.Const) or (isinstance(c.value, int) and c.value > 1)]
 
 
-def _children(node: p.Node) -> Iterable[p.Node]:
-    from galint.run.nodes import children
-
-    return children(node)
-
-
-def _walk(node: p.Node) -> Iterator[p.Node]:
-    yield node
-    for child in _children(node):
-        yield from _walk(child)
-
-
 def _may_be_nothing(test: p.Expr, number: str) -> bool:
     """Whether a guard allows N to be None or 0 (`not N or i % N == 0`)."""
-    for node in _walk(test):
+    for node in walk(test):
         if isinstance(node, p.Unary) and node.op == "not" and p.text(node.operand) == number:
             return True
         if isinstance(node, p.Compare) and p.text(node.left) == number and node.ops == ("is",):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 
@@ -29,6 +30,15 @@ def children(node: object) -> list[p.Node]:
         elif value is not None:
             out.append(value)
     return out
+
+
+def walk(*tops: p.Node) -> Iterator[p.Node]:
+    """Some nodes and everything below them, in the order of the text's tree; without recursion, for code nests deeply."""
+    stack = list(reversed(tops))
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += reversed(children(node))
 
 
 def _node_slots(cls: type) -> tuple[tuple[str, bool | None], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 
 from galint import program as p
 from galint.run.index import COMPOUND, Index
@@ -83,7 +84,7 @@ _CALL_TAGS = {
     "convert_sync_batchnorm": WRAP,
     "initialize": WRAP,
 }
-WRAPPERS = frozenset(name for name, tag in _CALL_TAGS.items() if tag == WRAP)
+_WRAPPERS = frozenset(name for name, tag in _CALL_TAGS.items() if tag == WRAP)
 
 
 class Reach(Index):
@@ -99,10 +100,6 @@ class Reach(Index):
         self._callees: dict[tuple[str, bool], tuple[p.FunctionDef, ...]] = {}
         self._function_tags: dict[p.FunctionDef, frozenset[str]] = {}
         self._fixpoint()
-
-    def own_tags(self, node: p.Node) -> frozenset[str]:
-        """Tags of a node itself, without the functions that it calls."""
-        return self._own_tags(node)[0]
 
     def _own_tags(self, top: p.Node) -> tuple[frozenset[str], frozenset[tuple[str, bool]]]:
         """Tags of the subtree itself, and the (name, through self) of what it calls."""
@@ -311,11 +308,38 @@ class Reach(Index):
         return out
 
     def branches(self, node: p.If) -> tuple[frozenset[str], frozenset[str], bool]:
-        """The tags of both sides of an `if`, and whether the first one always leaves the block."""
+        """The tags of both sides of an `if`, and whether the first one always leaves the block.
+
+        A side that raises the flag under which the model is wrapped counts as wrapping it.
+        """
         known = self._branches.get(node)
         if known is None:
-            known = self._branches[node] = (self.body_tags(node.body), self.body_tags(node.orelse), bails(node.body))
+            body, orelse = self.body_tags(node.body), self.body_tags(node.orelse)
+            if WRAP not in body and any(self._raises_flag(s) for s in node.body):
+                body |= {WRAP}
+            known = self._branches[node] = (body, orelse, bails(node.body))
         return known
+
+    @cached_property
+    def _wrap_flags(self) -> frozenset[str]:
+        """Names in conditions on wrapping a model for distributed training (`if self.is_distributed: model = DDP(model)`)."""
+        if not self.called & _WRAPPERS:
+            return frozenset()
+        return frozenset(
+            terminal(part)
+            for node in self.everything()
+            if isinstance(node, p.If) and any(WRAP in self._own_tags(s)[0] for s in node.body)
+            for part in self.walk(node.test)
+            if isinstance(part, p.Name | p.Attr)
+        )
+
+    def _raises_flag(self, stmt: p.Stmt) -> bool:
+        return (
+            isinstance(stmt, p.Assign)
+            and isinstance(stmt.value, p.Const)
+            and stmt.value.value is True
+            and terminal(stmt.targets[0]) in self._wrap_flags
+        )
 
     def decides(self, node: p.If) -> frozenset[str]:
         """What depends on the condition of an `if`: the tags of both sides, "break" and "yield"."""

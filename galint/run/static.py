@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from galint import program as p
 from galint.run.kinds import LOSS_NAME
 from galint.run.nodes import bails, terminal
-from galint.run.reach import BACKWARD, STEP, WRAP, WRAPPERS, ZERO, Reach
+from galint.run.reach import BACKWARD, STEP, ZERO, Reach
 
 if TYPE_CHECKING:
     from galint.run.values import Lit
@@ -35,36 +34,9 @@ class Static(Reach):
         """Values of literals, which no run changes."""
         self.loop_roles: dict[p.Node, str] = {}
         self._terms: dict[p.If, tuple[str, ...]] = {}
-        self._sides: dict[p.If, tuple[frozenset[str], frozenset[str], bool]] = {}
         self.builders: dict[p.Node, bool] = {}
         """Loops that fill a list."""
         self._find_window_names()
-
-    @cached_property
-    def wrap_flags(self) -> frozenset[str]:
-        """Names in conditions on wrapping a model for distributed training (`if self.is_distributed: model = DDP(model)`)."""
-        if not self.called & WRAPPERS:
-            return frozenset()
-        return frozenset(
-            terminal(part)
-            for node in self.everything()
-            if isinstance(node, p.If) and any(WRAP in self.own_tags(s) for s in node.body)
-            for part in self.walk(node.test)
-            if isinstance(part, p.Name | p.Attr)
-        )
-
-    def branches(self, node: p.If) -> tuple[frozenset[str], frozenset[str], bool]:
-        """The tags of both sides of an `if`, and whether the first one always leaves the block.
-
-        A side that raises the flag under which the model is wrapped counts as wrapping it.
-        """
-        known = self._sides.get(node)
-        if known is None:
-            body, orelse, leaves = super().branches(node)
-            if WRAP not in body and any(self._raises_flag(s) for s in node.body):
-                body |= {WRAP}
-            known = self._sides[node] = body, orelse, leaves
-        return known
 
     def loss_terms(self, node: p.If) -> tuple[str, ...]:
         """The losses that the only side of an `if` gives something that is called for."""
@@ -80,14 +52,6 @@ class Static(Reach):
                 if isinstance(target, p.Name) and LOSS_NAME.search(target.id):
                     if any(isinstance(n, p.Call) for n in self.walk(part)):
                         yield target.id
-
-    def _raises_flag(self, stmt: p.Stmt) -> bool:
-        return (
-            isinstance(stmt, p.Assign)
-            and isinstance(stmt.value, p.Const)
-            and stmt.value.value is True
-            and terminal(stmt.targets[0]) in self.wrap_flags
-        )
 
     def _find_window_names(self) -> None:
         guards: list[p.Expr] = []

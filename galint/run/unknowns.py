@@ -166,7 +166,6 @@ class Unknowns(Machine):
 
     def _refine(self, value: Opaque, role: str, node: p.Expr | None) -> str:
         names = {path_terminal(value.path), terminal(node) if node is not None else ""}
-        window = self.static.window_names - self.static.counters - {""}
         if value.path.startswith("len(") and value.path.endswith(")"):
             if role == "window":
                 return "window"
@@ -174,7 +173,10 @@ class Unknowns(Machine):
         if (
             value.deferred is None
             and role in {"length", "epochs", "other", "limit"}
-            and (names & self.static.divisors or any(_ACCUMULATION.search(n) for n in names & window))
+            and (
+                names & self.static.divisors
+                or any(_ACCUMULATION.search(n) for n in (names & self.static.window_names) - self.static.counters)
+            )
         ):
             return "window"  # also where it only helps to count the steps of an epoch
         if role in {"window", "limit", "other"} and any(map(_EPOCHS.search, names)):

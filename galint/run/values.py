@@ -394,8 +394,6 @@ class Super(Value):
         self.cls, self.instance = cls, instance
 
 
-NONE = Lit(None)
-TRUE = Lit(True)
-FALSE = Lit(False)
+NONE, TRUE, FALSE = Lit(None), Lit(True), Lit(False)
 
 __all__ = [name for name in dir() if not name.startswith("_")]

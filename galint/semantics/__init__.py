@@ -26,6 +26,7 @@ from galint.semantics import (
     iterables,
     leaves,
     lightning,
+    loaders,
     losses,
     mmengine,
     modules,
@@ -62,7 +63,7 @@ _ROOMS: tuple[Any, ...] = (
     mmengine,
     torchtune,
     helpers,
-    configured,
+    loaders,
 )
 
 FUNCTIONS: dict[str, Meaning] = {}

@@ -11,9 +11,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from galint.config import Config
-from galint.run.elements import length_of
 from galint.run.site import Site
-from galint.run.values import FALSE, Lit, Opaque, Seq, Value
+from galint.run.values import Value
 from galint.semantics import amp, optim
 from galint.semantics.types import Meaning
 
@@ -42,6 +41,11 @@ def configured(config: Config) -> Iterator[None]:
         _TARGET.reset(tokens[1])
 
 
+def target_micro_batch() -> int | None:
+    """The samples from which the project calls a micro-batch large enough, where it says so."""
+    return _TARGET.get()
+
+
 def meaning_of(name: str) -> Meaning | None:
     """What the configuration says of a dotted name, by the whole name or by its last part."""
     names = _NAMES.get()
@@ -55,52 +59,3 @@ def _mean_loss(m: Calls, s: Site) -> Value | None:
     out = m.mix(tensors, "loss") if tensors else m.tensor("loss", born)
     out.hidden, out.summed, out.reduced = frozenset(), False, True
     return out
-
-
-def _loader(m: Calls, s: Site) -> Value | None:
-    """`DataLoader(batch_size=…)`: the size of a micro-batch, for GA501."""
-    size = s.kwargs.get("batch_size") or (s.args[1] if len(s.args) > 1 else None)
-    if isinstance(size, Lit) and isinstance(size.value, int) and not isinstance(size.value, bool):
-        m.result.facts.setdefault("batch_sizes", []).append(size.value)
-    target = _TARGET.get()
-    if target is not None:
-        m.result.facts["target_micro_batch"] = target
-    batches = _batches(m, s, size)
-    if batches is None:
-        return None
-    made = m.unknown_call(s, s.name)
-    if type(made) is Opaque:
-        made.items["__batches__"] = Lit(batches)
-    return made
-
-
-def _batches(m: Calls, s: Site, size: Value | None) -> int | None:
-    """How many batches an epoch has, where the code gives the samples and the batch size as numbers."""
-    held = s.arg(0, "dataset")
-    if set(s.kwargs) & {"sampler", "batch_sampler"} or held is None:
-        return None
-    samples = length_of(m, held) if isinstance(held, Seq) or getattr(held, "length", None) is not None else None
-    for number in (samples, size):
-        if not (isinstance(number, Lit) and type(number.value) is int and number.value > 0 and not number.keys):
-            return None
-    assert isinstance(samples, Lit) and isinstance(size, Lit)
-    full, rest = divmod(int(samples.value), int(size.value))
-    return full + bool(rest and m.truth(s.kwargs.get("drop_last", FALSE)) is not True)
-
-
-def _tensor_dataset(m: Calls, s: Site) -> Value | None:
-    """`TensorDataset(x, y)` has as many samples as `x` has rows."""
-    rows = getattr(s.args[0], "length", None) if s.args and type(s.args[0]) is Opaque else None
-    if not isinstance(rows, Lit):
-        return None
-    made = m.unknown_call(s, s.name)
-    if type(made) is Opaque:
-        made.length = rows
-    return made
-
-
-FUNCTIONS: dict[str, Meaning] = {
-    "torch.utils.data.DataLoader": _loader,
-    "torch.utils.data.dataloader.DataLoader": _loader,
-    "torch.utils.data.TensorDataset": _tensor_dataset,
-}

@@ -54,16 +54,19 @@ def _count(wrapper: Optimizer) -> int:
     return int(count.value) if isinstance(count, Lit) else 0
 
 
-def _guard(m: Calls, s: Site, wrapper: Optimizer) -> Guard:
+def _modulus(m: Calls, wrapper: Optimizer) -> tuple[str, int]:
+    """N as it is spelled, and N."""
     n, steps = _steps(m, wrapper)
-    label = steps.path if isinstance(steps, Opaque) else getattr(steps, "text", "") or str(n)
-    return Guard(s.span, f"{wrapper.path}.should_update()", ((label, n),), frozenset({OWN_COUNT}))
+    return steps.path if isinstance(steps, Opaque) else getattr(steps, "text", "") or str(n), n
+
+
+def _guard(m: Calls, s: Site, wrapper: Optimizer) -> Guard:
+    return Guard(s.span, f"{wrapper.path}.should_update()", (_modulus(m, wrapper),), frozenset({OWN_COUNT}))
 
 
 def _due(m: Calls, wrapper: Optimizer, ahead: int) -> Lit:
-    n, steps = _steps(m, wrapper)
-    label = steps.path if isinstance(steps, Opaque) else getattr(steps, "text", "") or str(n)
-    return Lit((_count(wrapper) + ahead) % n == 0, moduli=((label, n),))
+    modulus = _modulus(m, wrapper)
+    return Lit((_count(wrapper) + ahead) % modulus[1] == 0, moduli=(modulus,))
 
 
 def _scaled(m: Calls, wrapper: Optimizer, loss: Tensor) -> Tensor:

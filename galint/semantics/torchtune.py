@@ -1,15 +1,13 @@
-"""torchtune's `scale_grads`, and torchdata's loader that its recipes train on.
+"""torchtune's `scale_grads`, which divides the gradients of a window at once.
 
 See the torchtune documentation, `torchtune.training.scale_grads`: it multiplies every gradient, so that recipes run
-backward through sums over tokens and divide once by the window's tokens. `StatefulDataLoader` is torchdata's drop-in
-`DataLoader`.
+backward through sums over tokens and divide once by the window's tokens.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from galint.run.nodes import path_terminal
 from galint.run.site import Site
 from galint.run.values import NONE, Lit, Opaque, Value
 from galint.semantics.types import Meaning
@@ -35,16 +33,8 @@ def _scaler_call(m: Calls, s: Site) -> Value | None:
     return _scale(m, s)
 
 
-def _loader(m: Calls, s: Site) -> Value | None:
-    size = s.kwargs.get("batch_size") or s.arg(1)
-    if isinstance(size, Lit) and type(size.value) is int:
-        m.result.facts.setdefault("batch_sizes", []).append(size.value)
-    return Opaque(f"{path_terminal(s.name)}(…)@{s.span.row}", "loader")
-
-
 FUNCTIONS: dict[str, Meaning] = {
     "torchtune.*.scale_grads": _scale,
     "torchtune.*.scale_grads_": _scale,
-    "torchdata.*.StatefulDataLoader": _loader,
 }
 METHODS: dict[tuple[str, str], Meaning] = {}
