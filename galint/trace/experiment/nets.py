@@ -15,9 +15,9 @@ NORMS: dict[str, Callable[[int], nn.Module]] = {
 
 
 class Block(nn.Module):
-    """Two 3x3 convolutions and a shortcut (He et al. 2015). Without normalisation the branch starts at zero.
+    """Two 3x3 convolutions and a shortcut (He et al. 2015, arXiv:1512.03385). Without normalisation the branch starts at zero.
 
-    The zero start (a scale as in Fixup and SkipInit) keeps an unnormalised net of this depth trainable.
+    The zero start (a scale as in SkipInit, De and Smith 2020, arXiv:2002.10444) keeps an unnormalised net of this depth trainable.
     """
 
     def __init__(self, inside: int, outside: int, stride: int, norm: str) -> None:
@@ -48,12 +48,12 @@ def resnet18(norm: str, classes: int = 10) -> nn.Module:
         layers += [Block(inside, outside, stride, norm), Block(outside, outside, 1, norm)]
         inside = outside
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, classes)]
-    return nn.Sequential(*layers)
+    return _started(nn.Sequential(*layers), norm)
 
 
 def small(norm: str, classes: int = 10) -> nn.Module:
     """Two residual blocks on 16 and 32 channels: a second of CPU time where ResNet-18 needs a minute."""
-    return nn.Sequential(
+    net = nn.Sequential(
         nn.Conv2d(3, 16, 3, 2, 1, bias=False),
         NORMS[norm](16),
         nn.ReLU(),
@@ -63,3 +63,16 @@ def small(norm: str, classes: int = 10) -> nn.Module:
         nn.Flatten(),
         nn.Linear(32, classes),
     )
+    return _started(net, norm)
+
+
+def _started(net: nn.Module, norm: str) -> nn.Module:
+    """Without normalisation torch's default start shrinks the signal at each convolution; He's keeps its size.
+
+    Source: He et al. 2015, arXiv:1502.01852, equation 10.
+    """
+    if norm == "none":
+        for module in net.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+    return net

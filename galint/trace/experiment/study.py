@@ -24,7 +24,7 @@ from galint.trace.report import size
 LEARNING_RATES = {"batchnorm": 0.05, "groupnorm": 0.02, "none": 0.1}
 """SGD with momentum 0.9; what trains the small net without a warm-up."""
 
-DEEP_RATES = LEARNING_RATES | {"groupnorm": 0.003}
+DEEP_RATES = LEARNING_RATES | {"groupnorm": 0.003, "none": 0.03}
 """The same for ResNet-18: with GroupNorm its loss rises fourfold in ten steps at the small net's rate."""
 
 
