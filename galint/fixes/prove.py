@@ -26,6 +26,8 @@ from galint.syntax import parse
 TAIL_RULES = frozenset({"GA402", "GA403"})
 """Rules about the last, partial window: hidden while the full windows are wrong, so never brought by a fix."""
 _COUNTED = {"GA101": "lost", "GA102": "carried", "GA201": "weight", "GA203": "weight", "GA401": "length"}
+_WEIGHED = frozenset({"GA101", "GA102", "GA201", "GA202", "GA203", "GA204", "GA401"})
+"""Rules about which gradients a window sums with which weight; while that is wrong, GA205 does not ask for its last one."""
 
 Fault = tuple[str, str, str]
 """(entry, optimizer, kind): a way in which some step of that optimizer differs from the large batch's."""
@@ -201,23 +203,37 @@ def proved(diagnostic: Diagnostic, label: tuple[str, str], before: Exam, after: 
             return False
     if diagnostic.code in TAIL_RULES and any(k in {"tail", "tail weight"} for _, _, k in after.by_run.get(label, ())):
         return False
-    excused = diagnostic.code not in TAIL_RULES
-    return all(f in before.faults or (excused and _excused(f, before)) for f in after.faults)
+    return all(f in before.faults or _excused(f, diagnostic.code, before) for f in after.faults)
 
 
 def _unmasked(code: str, fixed: str, before: Exam) -> bool:
     """Whether a finding was hidden by the one that is fixed: what it speaks of was as wrong before."""
     kinds = {kind for _, _, kind in before.faults}
     if code in TAIL_RULES:
-        return fixed not in TAIL_RULES and bool(kinds & {"tail", "length"})
+        return fixed not in TAIL_RULES and bool(kinds & {"tail", "length"} or _untold(fixed, before))
     if code == "GA205":
-        return fixed in {"GA201", "GA203", "GA401"}
+        return fixed in _WEIGHED or _untold(fixed, before)
     if code == "GA201":
         return fixed == "GA101"  # what was cleared was not summed
     return code == "GA104" and fixed == "GA401"
 
 
-def _excused(fault: Fault, before: Exam) -> bool:
+def _excused(fault: Fault, fixed: str, before: Exam) -> bool:
     """The last window's faults show only once full windows are stepped; they were as wrong before."""
     entry, _, kind = fault
-    return kind == "tail weight" or (kind == "tail" and any((e, k) == (entry, "length") for e, _, k in before.faults))
+    if fixed in TAIL_RULES:
+        return False
+    drifted = any((e, k) == (entry, "length") for e, _, k in before.faults)
+    return kind == "tail weight" or (kind == "tail" and (drifted or _untold(fixed, before)))
+
+
+def _untold(fixed: str, before: Exam) -> bool:
+    """Whether the last, partial window was wrong without a finding of its own: it had no backward, or shared the next one's.
+
+    A mean over a list of losses is right for each length, and its weights are not known: there the full windows tell.
+    """
+    if fixed != "GA106":
+        return fixed == "GA103"
+    full = {kind for (_, label), faults in before.by_run.items() if "tail" not in label for _, _, kind in faults}
+    kinds = {kind for _, _, kind in before.faults}
+    return bool(kinds & {"weight", "tail weight"}) and "weight" not in full

@@ -136,7 +136,7 @@ class Situation:
         for node in self.outline.above(stmt):
             if id(node) in around:
                 break
-            if isinstance(node, p.If) and not moduli(node.test):
+            if isinstance(node, p.If) and not self._counts(node.test):
                 text = self.text(node.test)
                 if "\n" in text or not self.visible(node.test, target):
                     raise Unfixable
@@ -146,6 +146,14 @@ class Situation:
                     out.append(f"not {text}" if negative and plain else f"not ({text})" if negative else text)
             inner = node
         return out[::-1]
+
+    def _counts(self, test: p.Expr) -> bool:
+        """Whether a test counts micro-batches: by a remainder, or by what the step's guard asks."""
+        asked = {p.text(n) for t in self.guard_tests for n in self.outline.walk(t) if isinstance(n, p.Name | p.Attr)}
+        return any(
+            (isinstance(n, p.BinOp) and n.op == "%") or (isinstance(n, p.Name | p.Attr) and p.text(n) in asked)
+            for n in self.outline.walk(test)
+        )
 
     # --- N ---------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -76,6 +77,15 @@ class Lines:
             else:
                 high = middle
         return low + 1, offset - self.starts[low]
+
+
+def with_parentheses(lines: Lines, span: Span) -> Span:
+    """An expression's span with the parentheses right around it, unless a call needs them."""
+    text, (start, end) = lines.text, lines.at(span)
+    own = text[start - 1 : start] == "(" and text[end : end + 1] == ")"
+    before = re.search(r"(\w+|[\])])[ \t]*$", text[: start - 1][-40:])
+    called = before is not None and not keyword.iskeyword(before[1])
+    return Span(*lines.place(start - 1), *lines.place(end + 1)) if own and not called else span
 
 
 def edits_of(changes: Iterable[Change], lines: Lines) -> tuple[Edit, ...]:

@@ -82,6 +82,8 @@ def arithmetic(s: Situation, test: p.Expr) -> Iterator[tuple[p.Expr, str, str]]:
             yield from (c for c in _compared(s, node) if not re.search(r"[-+] 2\)", c[1]) or "2)" in s.text(node))
     if isinstance(test, p.BinOp) and test.op == "%":
         yield test, f"{s.text(test)} == 0", "step when the remainder is zero"
+    if isinstance(test, p.Unary) and test.op == "not" and isinstance(test.operand, p.Compare):
+        yield test, s.text(test.operand), "step when the remainder is zero, not when it is not"
     if isinstance(test, p.Unary) and test.op == "not" and isinstance(test.operand, p.BinOp):
         inner = test.operand
         if isinstance(inner, p.BinOp) and inner.op == "%":

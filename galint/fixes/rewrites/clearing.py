@@ -22,7 +22,7 @@ def zero_grad_in_window(s: Situation) -> Iterator[Candidate]:
     if step is None or step is clear:
         return
     target = behind_step(s, step)
-    yield from _through_optimizer(s, clear)
+    yield from _through_optimizer(s, clear, target)
     names = [n.id for n in s.outline.walk(clear) if isinstance(n, p.Name)]
     bound = {n.id for n in s.outline.walk(clear.target) if isinstance(n, p.Name)} if isinstance(clear, p.For) else set()
     if all(name in bound or s.known(name, target) or name in {"None", "set"} for name in names):
@@ -33,7 +33,7 @@ def zero_grad_in_window(s: Situation) -> Iterator[Candidate]:
         yield s.done(editor, f"move `{_short(s, clear)}` behind the optimizer step")
 
 
-def _through_optimizer(s: Situation, clear: p.Stmt) -> Iterator[Candidate]:
+def _through_optimizer(s: Situation, clear: p.Stmt, target: p.Stmt) -> Iterator[Candidate]:
     """Under `accelerator.accumulate`, the prepared optimizer clears at the window's end only; a module always does."""
     optimizer = optimizer_text(s)
     call = clear.value if isinstance(clear, p.ExprStmt) else None
@@ -45,6 +45,10 @@ def _through_optimizer(s: Situation, clear: p.Stmt) -> Iterator[Candidate]:
         editor = s.editor()
         editor.replace(call.func.value.span, optimizer)
         yield s.done(editor, f"clear through `{optimizer}`, which waits for the end of the window")
+        editor = s.editor()
+        editor.delete(clear)
+        editor.insert_after(target, [optimizer + s.text(call)[len(s.text(call.func.value)) :]])
+        yield s.done(editor, f"clear through `{optimizer}`, behind its step")
 
 
 def _clear_statement(s: Situation) -> p.Stmt | None:

@@ -8,7 +8,7 @@ from galint import program as p
 from galint.diagnostic import Applicability
 from galint.fixes.editor import Unfixable
 from galint.fixes.rewrites.clearing import behind_step, whole_step
-from galint.fixes.rewrites.unscaling import clipping_block, clips
+from galint.fixes.rewrites.unscaling import clipping_block, clips, missed
 from galint.fixes.situation import Candidate, Situation
 from galint.run.nodes import terminal
 
@@ -18,18 +18,19 @@ _FOLLOWERS = {"step", "update", "zero_grad"}
 def clip_in_window(s: Situation) -> Iterator[Candidate]:
     """GA303: clip in front of the step; under Accelerate, only when it synchronises."""
     clip, step = s.place, s.step_statement
-    if clip is None or step is None or _result_is_read(s, clip):
+    if clip is None or step is None:
         return
     stmt = _alone_in_if(s, clip)
     accelerator = _accelerator(s, clip)
-    if accelerator is not None:
+    if accelerator is not None and not missed(s, [clip], clip):
         editor = s.editor()
         editor.wrap(stmt, stmt, f"if {accelerator}.sync_gradients:")
         yield s.done(editor, "clip only when the gradients are synchronised")
     message = "move the clipping in front of the optimizer step"
     whole, block = whole_step(s, step), clipping_block(s, clip)
     for moved, target in dict.fromkeys(((block, whole), (stmt, whole), (stmt, step))):
-        yield from _moved(s, [moved], target, message, before=True)
+        if not missed(s, [moved], target):
+            yield from _moved(s, [moved], target, message, before=True)
 
 
 def scaler_update_in_window(s: Situation) -> Iterator[Candidate]:
@@ -176,15 +177,6 @@ def _alone_in_if(s: Situation, stmt: p.Stmt) -> p.Stmt:
     if isinstance(holder, p.If) and alone and not s.lines.slice(holder.span).startswith("elif"):
         return holder
     return stmt
-
-
-def _result_is_read(s: Situation, stmt: p.Stmt) -> bool:
-    """Whether a name that the statement binds is read anywhere else."""
-    if not isinstance(stmt, p.Assign):
-        return False
-    bound = {n.id for t in stmt.targets for n in s.outline.walk(t) if isinstance(n, p.Name)}
-    own = set(map(id, s.outline.walk(stmt)))
-    return any(isinstance(n, p.Name) and n.id in bound and id(n) not in own for n in s.outline.everything())
 
 
 def _accelerator(s: Situation, clip: p.Stmt) -> str | None:

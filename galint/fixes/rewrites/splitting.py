@@ -129,7 +129,7 @@ def _backward_here(
     assert isinstance(call.func, p.Attr)
     rest = s.lines.text[s.lines.at(call.func.value.span)[1] : s.lines.at(call.span)[1]].lstrip(") ")
     lines: list[str] = []
-    if keep and isinstance(value, p.Name):
+    if isinstance(value, p.Name):
         loss = value.id
     else:
         loss = fresh(s.outline, "loss", "micro_loss") if not keep else _own_name(s, at, call)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,8 +11,8 @@ from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.naming import ceil, fresh
 from galint.fixes.rewrites.clearing import optimizer_text
 from galint.fixes.situation import ATOMS, Candidate, Situation, moduli
+from galint.fixes.textedit import with_parentheses
 from galint.run.nodes import terminal
-from galint.source import Span
 
 _BARS = {"tqdm", "log_every", "trange", "track", "progress_bar", "prange", "rich_progress"}
 
@@ -63,7 +62,9 @@ def _stepped(s: Situation) -> Iterator[Candidate]:
             continue
         rounded = ceil(editor) if counted else ""
         for node in counts if counted else ():
-            editor.replace(_with_parentheses(s, node), f"{rounded}({s.text(node.left)} / {s.text(node.right)})")
+            editor.replace(
+                with_parentheses(s.lines, node.span), f"{rounded}({s.text(node.left)} / {s.text(node.right)})"
+            )
         message = "step with the last batch too" + (", and divide its window by its own length" if scaled else "")
         yield s.done(editor, message, Applicability.UNSAFE)
 
@@ -80,14 +81,6 @@ def _counted_steps(s: Situation, walk: Walk, number: p.Expr) -> list[p.BinOp]:
         and p.text(n.right) == spelled
         and s.outline.function(n) is function
     ]
-
-
-def _with_parentheses(s: Situation, node: p.Expr) -> Span:
-    """An operation's span with the parentheses right around it, which a call does not need."""
-    text, (start, end) = s.lines.text, s.lines.at(node.span)
-    own = text[start - 1 : start] == "(" and text[end : end + 1] == ")"
-    called = re.search(r"[\w\])]\s*$", text[: start - 1][-20:]) is not None
-    return Span(*s.lines.place(start - 1), *s.lines.place(end + 1)) if own and not called else node.span
 
 
 def tail_window_scale(s: Situation) -> Iterator[Candidate]:
@@ -170,14 +163,21 @@ def _target(s: Situation, target: p.Expr) -> str:
 
 def _never_true(s: Situation) -> Iterator[Candidate]:
     """`i == len(loader)` → `i == len(loader) - 1`."""
-    for test in s.guard_tests:
-        for node in s.outline.walk(test):
-            if isinstance(node, p.Compare) and node.ops == ("==",):
-                end = node.comparators[0]
-                if isinstance(end, p.Call) and terminal(end.func) == "len":
-                    editor = s.editor()
-                    editor.replace(end.span, f"{s.text(end)} - 1")
-                    yield s.done(editor, "compare with the last index", Applicability.UNSAFE)
+    for end in _ends(s):
+        editor = s.editor()
+        editor.replace(end.span, f"{s.text(end)} - 1")
+        yield s.done(editor, "compare with the last index", Applicability.UNSAFE)
+
+
+def _ends(s: Situation, counter: str = "") -> list[p.Call]:
+    """The lengths that the guard compares a counter with."""
+    return [
+        end
+        for test in s.guard_tests
+        for node in s.outline.walk(test)
+        if isinstance(node, p.Compare) and node.ops == ("==",) and counter in ("", p.text(node.left))
+        if isinstance(end := node.comparators[0], p.Call) and terminal(end.func) == "len"
+    ]
 
 
 # --- the loop ------------------------------------------------------------------------------------
@@ -272,6 +272,11 @@ def _last_clause(s: Situation, editor: Editor, walk: Walk) -> bool:
     if not tests:
         return False
     test = tests[-1]
+    late = [end for end in _ends(s, walk.index) if s.text(end) == walk.length and not walk.first]
+    for end in late:
+        editor.replace(end.span, f"{walk.length} - 1")
+    if late:
+        return True
     count = walk.index if walk.first else f"{walk.index} + 1"
     places = [
         n
@@ -282,10 +287,13 @@ def _last_clause(s: Situation, editor: Editor, walk: Walk) -> bool:
         return False
     for node in places:
         text = s.text(node)
-        if (isinstance(node, p.Compare) and node.ops[0] == "!=") or not isinstance(node, p.Compare | p.BoolOp):
+        whole = isinstance(node, p.Unary) and isinstance(node.operand, p.BinOp)  # `not (i + 1) % N`
+        if (isinstance(node, p.Compare) and node.ops[0] == "!=") or not (
+            whole or isinstance(node, p.Compare | p.BoolOp)
+        ):
             new = f"{text} and {count} != {walk.length}"
         else:
-            plain = isinstance(node, p.Compare) or (isinstance(node, p.BoolOp) and node.op == "or")
+            plain = whole or isinstance(node, p.Compare) or (isinstance(node, p.BoolOp) and node.op == "or")
             new = f"{text if plain else f'({text})'} or {count} == {walk.length}"
         parent = s.outline.parent.get(node)
         if isinstance(parent, p.BoolOp | p.Unary | p.Compare | p.BinOp):

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.diagnostic import Applicability
-from galint.fixes.editor import Unfixable
-from galint.fixes.situation import Candidate, Situation
+from galint.fixes.editor import Editor, Unfixable
+from galint.fixes.situation import ATOMS, Candidate, Situation
+from galint.fixes.textedit import with_parentheses
 from galint.run.nodes import terminal
 
 
@@ -29,14 +30,25 @@ def double_scaled_loss(s: Situation) -> Iterator[Candidate]:
     for node in s.outline.everything():
         if isinstance(node, p.BinOp) and node.op == "/" and p.text(node.right) in spelled and _near(s, node):
             editor = s.editor()
-            start, end = s.lines.at(node.left.span)
-            whole = s.lines.at(node.span)
-            text = s.lines.text
-            kept = text[whole[0] : start] + text[start:end]
-            rest = text[end : whole[1]]
-            closing = rest[: rest.index("/")].rstrip() if "/" in rest else ""
-            editor.replace(node.span, kept + closing)
+            _undivide(s, editor, node)
             yield s.done(editor, f"divide once: remove `/ {s.text(node.right)}`", Applicability.UNSAFE)
+
+
+def _undivide(s: Situation, editor: Editor, node: p.BinOp) -> None:
+    """`(a + b) / N` → `(a + b)`, `(a / N)` → `a`, `a * (1 / N)` → `a`."""
+    factor = s.outline.parent.get(node)
+    one = isinstance(node.left, p.Const) and node.left.value in (1, 1.0)
+    if one and isinstance(factor, p.BinOp) and factor.op == "*":
+        other = factor.left if factor.right is node else factor.right
+        editor.replace(factor.span, s.text(other) if isinstance(other, ATOMS) else f"({s.text(other)})")
+        return
+    if isinstance(node.left, ATOMS):
+        editor.replace(with_parentheses(s.lines, node.span), s.text(node.left))
+        return
+    end, whole, text = s.lines.at(node.left.span)[1], s.lines.at(node.span), s.lines.text
+    rest = text[end : whole[1]]
+    closing = rest[: rest.index("/")].rstrip() if "/" in rest else ""
+    editor.replace(node.span, text[whole[0] : end] + closing)
 
 
 def _spellings(s: Situation) -> set[str]:
@@ -47,7 +59,10 @@ def _spellings(s: Situation) -> set[str]:
     last = {o.rpartition(".")[2] for o in out if not o.isdigit()}
     known = {p.text(n) for n in s.outline.everything() if isinstance(n, p.Name | p.Attr) and terminal(n) in last}
     number = s.accumulate_number()
-    return out | known | ({p.text(number)} if number is not None else set())
+    if number is not None:
+        told = {p.text(n) for n in s.outline.everything() if isinstance(n, p.Attr)}
+        known |= {p.text(number), *(t for t in told if t.endswith(".gradient_accumulation_steps"))}
+    return out | known
 
 
 def _near(s: Situation, node: p.Node) -> bool:
@@ -61,19 +76,35 @@ def _near(s: Situation, node: p.Node) -> bool:
 
 
 def _gradient_loops(s: Situation, spelled: set[str]) -> Iterator[p.Stmt]:
+    """The loops over parameters that do nothing but divide gradients by N, the outermost ones."""
     for stmt in s.outline.seats:
-        if isinstance(stmt, p.For) and len(stmt.body) == 1:
-            inner = stmt.body[0]
-            inner = inner.body[0] if isinstance(inner, p.If) and len(inner.body) == 1 else inner
-            match inner:
-                case p.AugAssign(op="/", target=target, value=value) if p.text(value) in spelled and ".grad" in p.text(
-                    target
-                ):
-                    yield stmt
-                case p.ExprStmt(value=p.Call(func=p.Attr(name="div_", value=owner), args=(arg,))) if p.text(
-                    arg.value
-                ) in spelled and ".grad" in p.text(owner):
-                    yield stmt
+        if not _divides_gradient(stmt, spelled):
+            continue
+        loop, holder = None, s.outline.seats[stmt].holder
+        while isinstance(holder, p.For | p.If) and len(holder.body) == 1 and not holder.orelse:
+            loop = holder if isinstance(holder, p.For) else loop
+            holder = s.outline.seats[holder].holder
+        if loop is not None:
+            yield loop
+
+
+def _divides_gradient(stmt: p.Stmt, spelled: set[str]) -> bool:
+    match stmt:
+        case p.AugAssign(op="/", target=owner, value=number):
+            pass
+        case p.Assign(targets=(owner,), value=p.BinOp(op="/", left=left, right=number)) if p.text(owner) == p.text(
+            left
+        ):
+            pass
+        case p.ExprStmt(value=p.Call(func=p.Attr(name="div_", value=owner), args=(arg,))):
+            number = arg.value
+        case p.ExprStmt(value=p.Call(func=p.Attr(name="mul_", value=owner), args=(arg,))):
+            if not isinstance(arg.value, p.BinOp) or arg.value.op != "/" or p.text(arg.value.left) not in ("1", "1.0"):
+                return False
+            number = arg.value.right
+        case _:
+            return False
+    return p.text(number) in spelled and ".grad" in p.text(owner)
 
 
 def _own_divisions(s: Situation, spelled: set[str]) -> Iterator[p.Stmt]:
@@ -124,7 +155,11 @@ def partly_scaled_loss(s: Situation) -> Iterator[Candidate]:
                 for term in sorted(divided, key=lambda n: n.span):
                     cut = s.lines.at(term.span)
                     left = s.lines.at(term.left.span)
-                    body += text[position : left[1]]
+                    if isinstance(term.left, ATOMS):
+                        cut = s.lines.at(with_parentheses(s.lines, term.span))
+                        body += text[position : cut[0]] + s.text(term.left)
+                    else:
+                        body += text[position : left[1]]
                     position = cut[1]
                 body += text[position:end]
                 editor.replace(node.span, f"({body}) / {s.text(divided[0].right)}")

@@ -30,7 +30,7 @@ def _in_front_of(s: Situation, group: list[p.Stmt], target: p.Stmt | None) -> It
     if target is None or any(target is n for member in group for n in s.outline.walk(member)):
         return
     names = {n.id for stmt in group for n in s.outline.walk(stmt) if isinstance(n, p.Name)}
-    if not all(s.known(name, target) or not s.known(name, group[0]) for name in names):
+    if not all(s.known(name, target) or not s.known(name, group[0]) for name in names) or missed(s, group, target):
         return
     editor = s.editor()
     try:
@@ -43,6 +43,23 @@ def _in_front_of(s: Situation, group: list[p.Stmt], target: p.Stmt | None) -> It
     safety = Applicability.UNSAFE if extra else Applicability.SAFE
     what = "`unscale_`" if len(group) == 1 and not clips(s, group[0]) else "`unscale_` and what follows it"
     yield s.done(editor, f"move {what} in front of the optimizer step", safety)
+
+
+def missed(s: Situation, stmts: list[p.Stmt], target: p.Stmt) -> bool:
+    """Whether a name that statements bind is read where it has no value once they stand beside `target`."""
+    nodes = [n for stmt in stmts for n in s.outline.walk(stmt)]
+    targets = [t for n in nodes if isinstance(n, p.Assign) for t in n.targets]
+    bound = {n.id for t in targets for n in s.outline.walk(t) if isinstance(n, p.Name)}
+    seat = s.outline.seats[target]
+    known = {id(n) for stmt in seat.body[seat.index :] for n in s.outline.walk(stmt)} | set(map(id, nodes))
+    function = s.outline.function(stmts[0])
+    return any(
+        isinstance(n, p.Name)
+        and n.id in bound
+        and id(n) not in known
+        and (function is None or function in s.outline.above(n))
+        for n in s.outline.everything()
+    )
 
 
 def clipping_block(s: Situation, stmt: p.Stmt) -> p.Stmt:
@@ -89,16 +106,11 @@ def _holds_step(s: Situation, body: p.Body) -> bool:
 def _in_front(s: Situation, step: p.Stmt, group: list[p.Stmt]) -> p.Stmt | None:
     """The first statement of the step's body that reads gradients, or the step itself."""
     seat = s.outline.seats[step]
-    for stmt in seat.body[: seat.index]:
-        if stmt in group:
-            continue
-        if clips(s, stmt):
-            return stmt
-    holder = seat.holder
-    if isinstance(holder, p.If) and holder in s.outline.seats:
-        outer = s.outline.seats[holder]
-        for stmt in outer.body[: outer.index]:
-            if clips(s, stmt) and stmt not in group:
+    outer = s.outline.seats.get(seat.holder) if isinstance(seat.holder, p.If) else None
+    for body, index in ((seat.body, seat.index), (outer.body, outer.index) if outer is not None else ((), 0)):
+        moving = s.outline.in_body(group[0], body)
+        for stmt in body[:index]:
+            if clips(s, stmt) and stmt is not moving and stmt not in group:
                 return stmt
     return step
 
