@@ -148,10 +148,18 @@ class Situation:
         return out[::-1]
 
     def _counts(self, test: p.Expr) -> bool:
-        """Whether a test counts micro-batches: by a remainder, or by what the step's guard asks."""
-        asked = {p.text(n) for t in self.guard_tests for n in self.outline.walk(t) if isinstance(n, p.Name | p.Attr)}
+        """Whether a test counts micro-batches: by a remainder, by N, by what the guard asks or the loop counts."""
+        told = [*self.guard_tests, *([self.number] if self.number is not None else [])]
+        loop = self.loop
+        if (
+            isinstance(loop, p.For)
+            and isinstance(loop.iter, p.Call)
+            and terminal(loop.iter.func) in {"range", "trange"}
+        ):
+            told.append(loop.target)
+        counts = {p.text(n) for t in told for n in self.outline.walk(t) if isinstance(n, p.Name | p.Attr)}
         return any(
-            (isinstance(n, p.BinOp) and n.op == "%") or (isinstance(n, p.Name | p.Attr) and p.text(n) in asked)
+            (isinstance(n, p.BinOp) and n.op == "%") or (isinstance(n, p.Name | p.Attr) and p.text(n) in counts)
             for n in self.outline.walk(test)
         )
 

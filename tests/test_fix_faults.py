@@ -1,0 +1,256 @@
+"""Repairs that were once wrong, or missing: each beside what a person writes."""
+
+from __future__ import annotations
+
+import pytest
+from test_fix_forms import ACC, FOR, SC, SL, SSTEP, STEP, L, check
+from test_fix_shapes import HEAD
+
+from galint.config import Config
+from galint.diagnostic import Applicability
+from galint.engine import lint
+from galint.fixes import allowed, fix_source
+from galint.source import Source
+
+LAST = "        if (i + 1) % n == 0 or i + 1 == len(loader):\n"
+LAST_STEP = LAST + "            opt.step()\n            opt.zero_grad()\n"
+LD = "        loss = nn.functional.mse_loss(net(x), y) / n\n"
+BACK = "        loss.backward()\n"
+CLIP = "nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n"
+SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
+
+Case = tuple[str, str, list[tuple[str, str]], Applicability]
+
+CASES: dict[str, Case] = {
+    # The last, partial window was as wrong before: what is now said of it must not keep a repair away.
+    "cleared each time, last batch steps": (
+        "GA101",
+        FOR + "        opt.zero_grad()\n" + LD + BACK + LAST + "            opt.step()\n",
+        [("        opt.zero_grad()\n", ""), ("            opt.step()\n", "            opt.step()\n            opt.zero_grad()\n")],
+        SAFE,
+    ),
+    "never cleared, last batch steps": (
+        "GA102",
+        FOR + LD + BACK + LAST + "            opt.step()\n",
+        [("            opt.step()\n", "            opt.step()\n            opt.zero_grad()\n")],
+        SAFE,
+    ),
+    "divided twice, last batch steps": (
+        "GA202",
+        FOR + L + "        loss = loss / n\n        (loss / n).backward()\n" + LAST_STEP,
+        [("        loss = loss / n\n", "")],
+        SAFE,
+    ),
+    "one term divided, last batch steps": (
+        "GA204",
+        FOR + L + "        (loss / n + net(x).abs().mean()).backward()\n" + LAST_STEP,
+        [("(loss / n + net(x).abs().mean())", "((loss + net(x).abs().mean()) / n)")],
+        SAFE,
+    ),
+    "backward under the guard, over a loader": (
+        "GA103",
+        FOR + LD + "        if (i + 1) % n == 0:\n            loss.backward()\n            opt.step()\n            opt.zero_grad()\n",
+        [("        if (i", BACK + "        if (i"), ("            loss.backward()\n", "")],
+        SAFE,
+    ),
+    "backward behind a continue": (
+        "GA103",
+        FOR + LD + "        if (i + 1) % n != 0:\n            continue\n" + BACK + "        opt.step()\n        opt.zero_grad()\n",
+        [("            continue\n        loss.backward()\n", "            continue\n"), ("        if (i", BACK + "        if (i")],
+        SAFE,
+    ),
+    "backward under the guard, last batch steps": (
+        "GA103",
+        FOR + LD + LAST + "            loss.backward()\n            opt.step()\n            opt.zero_grad()\n",
+        [("        if (i", BACK + "        if (i"), ("            loss.backward()\n", "")],
+        SAFE,
+    ),
+    "a total over the epochs": (
+        "GA106",
+        "def train(loader, n):\n    total = 0\n    for epoch in range(3):\n        for i, (x, y) in enumerate(loader):\n"
+        "            loss = nn.functional.mse_loss(net(x), y) / n\n            total = total + loss\n"
+        "            if (i + 1) % n == 0:\n                total.backward()\n                total = 0\n                opt.step()\n                opt.zero_grad()\n",
+        [
+            ("    total = 0\n    for", "    for"),
+            ("            total = total + loss\n", "            loss.backward()\n"),
+            ("                total.backward()\n                total = 0\n", ""),
+        ],
+        UNSAFE,
+    ),
+    # The guard.
+    "the guard says the opposite": (
+        "GA401",
+        FOR + LD + BACK + "        if not (i + 1) % n == 0:\n            opt.step()\n            opt.zero_grad()\n",
+        [("if not (i", "if (i")],
+        SAFE,
+    ),
+    "the guard is a remainder that is nothing": (
+        "GA402",
+        FOR + LD + BACK + "        if not (i + 1) % n:\n            opt.step()\n            opt.zero_grad()\n",
+        [
+            ("        loss = nn.functional.mse_loss(net(x), y) / n\n", "        window = min(n, len(loader) - i // n * n)\n        loss = nn.functional.mse_loss(net(x), y) / window\n"),
+            ("if not (i + 1) % n:", "if not (i + 1) % n or i + 1 == len(loader):"),
+        ],
+        UNSAFE,
+    ),
+    "the last index is never reached": (
+        "GA402",
+        FOR + LD + BACK + "        if (i + 1) % n == 0 or i == len(loader):\n            opt.step()\n            opt.zero_grad()\n",
+        [
+            ("        loss = nn.functional.mse_loss(net(x), y) / n\n", "        window = min(n, len(loader) - i // n * n)\n        loss = nn.functional.mse_loss(net(x), y) / window\n"),
+            ("i == len(loader):", "i == len(loader) - 1:"),
+        ],
+        UNSAFE,
+    ),
+    # Under Accelerate a module clears at once, wherever it stands; the prepared optimizer waits.
+    "a module clears at the top of accumulate": (
+        "GA101",
+        ACC.replace("            loss =", "            net.zero_grad()\n            loss =") + "            opt.step()\n",
+        [("            net.zero_grad()\n", ""), ("            opt.step()\n", "            opt.step()\n            opt.zero_grad()\n")],
+        SAFE,
+    ),
+    "a module clears behind the step of accumulate": (
+        "GA101",
+        ACC + "            opt.step()\n            net.zero_grad(set_to_none=True)\n",
+        [("net.zero_grad(", "opt.zero_grad(")],
+        SAFE,
+    ),
+    # Two divisions.
+    "the Accelerator's own N": (
+        "GA202",
+        ACC.replace(
+            "            accelerator.back",
+            "            loss = loss / accelerator.gradient_accumulation_steps\n            accelerator.back",
+        )
+        + "            opt.step()\n            opt.zero_grad()\n",
+        [("            loss = loss / accelerator.gradient_accumulation_steps\n", "")],
+        SAFE,
+    ),
+    "gradients by group": (
+        "GA202",
+        FOR + LD + BACK + "        if (i + 1) % n == 0:\n            for group in opt.param_groups:\n                for p in group['params']:\n                    p.grad /= n\n            opt.step()\n            opt.zero_grad()\n",
+        [("            for group in opt.param_groups:\n                for p in group['params']:\n                    p.grad /= n\n", "")],
+        SAFE,
+    ),
+    "gradients assigned": (
+        "GA202",
+        FOR + LD + BACK + "        if (i + 1) % n == 0:\n            for p in net.parameters():\n                p.grad = p.grad / n\n            opt.step()\n            opt.zero_grad()\n",
+        [("            for p in net.parameters():\n                p.grad = p.grad / n\n", "")],
+        SAFE,
+    ),
+    "gradients times 1/N": (
+        "GA202",
+        FOR + LD + BACK + "        if (i + 1) % n == 0:\n            for p in net.parameters():\n                p.grad.mul_(1 / n)\n            opt.step()\n            opt.zero_grad()\n",
+        [("            for p in net.parameters():\n                p.grad.mul_(1 / n)\n", "")],
+        SAFE,
+    ),
+    "loss times 1/N": (
+        "GA202",
+        FOR + "        loss = nn.functional.mse_loss(net(x), y) * (1 / n)\n        (loss / n).backward()\n" + STEP,
+        [(" * (1 / n)", "")],
+        UNSAFE,
+    ),
+    "1/N times a sum": (
+        "GA202",
+        FOR + "        a, b = nn.functional.mse_loss(net(x), y), net(x).abs().mean()\n        loss = (1.0 / n) * (a + b)\n        (loss / n).backward()\n" + STEP,
+        [("(1.0 / n) * (a + b)", "(a + b)")],
+        UNSAFE,
+    ),
+    "in place and in backward": (
+        "GA202",
+        FOR + L + "        loss.div_(n)\n        (loss / n).backward()\n" + STEP,
+        [("        (loss / n).backward()\n", BACK)],
+        UNSAFE,
+    ),
+    "a helper returns the quotient": (
+        "GA202",
+        "def scaled(loss, n):\n    return (loss / n)\n\n\n" + FOR + "        loss = scaled(nn.functional.mse_loss(net(x), y), n)\n        (loss / n).backward()\n" + STEP,
+        [("return (loss / n)", "return loss")],
+        UNSAFE,
+    ),
+    "a quotient in parentheses is a term": (
+        "GA204",
+        FOR + "        loss = (nn.functional.mse_loss(net(x), y) / n) + net(x).abs().mean()\n" + BACK + STEP,
+        [("(nn.functional.mse_loss(net(x), y) / n) + net(x).abs().mean()", "(nn.functional.mse_loss(net(x), y) + net(x).abs().mean()) / n")],
+        SAFE,
+    ),
+    # What moves keeps its condition.
+    "two ways of clipping": (
+        "GA303",
+        "def train(loader, n, mode):\n    for i, (x, y) in enumerate(loader):\n"
+        + LD
+        + "        if mode == 'norm':\n            loss.backward()\n            nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n"
+        + "        else:\n            loss.backward()\n            nn.utils.clip_grad_value_(net.parameters(), 1.0)\n"
+        + STEP,
+        [
+            ("            nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n", ""),
+            ("            nn.utils.clip_grad_value_(net.parameters(), 1.0)\n", ""),
+            (
+                "        if (i + 1) % n == 0:\n",
+                "        if (i + 1) % n == 0:\n            if mode == 'norm':\n                nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n            else:\n                nn.utils.clip_grad_value_(net.parameters(), 1.0)\n",
+            ),
+        ],
+        SAFE,
+    ),
+    "unscaled with more than clipping under a test": (
+        "GA301",
+        SC
+        + "def train(loader, n, clip):\n    for i, (x, y) in enumerate(loader):\n"
+        + SL
+        + "        if clip > 0:\n            scaler.unscale_(opt)\n            nn.utils.clip_grad_norm_(net.parameters(), clip)\n            print('clipped')\n"
+        + SSTEP,
+        [
+            ("        if clip > 0:\n            scaler.unscale_(opt)\n            nn.utils.clip_grad_norm_(net.parameters(), clip)\n            print('clipped')\n", ""),
+            (
+                "        if (i + 1) % n == 0:\n",
+                "        if (i + 1) % n == 0:\n            if clip > 0:\n                scaler.unscale_(opt)\n                nn.utils.clip_grad_norm_(net.parameters(), clip)\n                print('clipped')\n",
+            ),
+        ],
+        UNSAFE,
+    ),
+    "the norm is read behind the step": (
+        "GA303",
+        FOR + LD + BACK + "        norm = " + CLIP + "        if (i + 1) % n == 0:\n            opt.step()\n            opt.zero_grad()\n            print(norm)\n",
+        [("        norm = " + CLIP, ""), ("            opt.step()\n", "            norm = " + CLIP + "            opt.step()\n")],
+        SAFE,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "wrong", "changes", "safety"), CASES.values(), ids=CASES.keys())
+def test_a_repair_is_what_a_person_writes(
+    code: str, wrong: str, changes: list[tuple[str, str]], safety: Applicability
+) -> None:
+    check(code, wrong, changes, safety)
+
+
+KEPT: dict[str, tuple[str, str]] = {
+    "a mean over a list is right for a short window, N is not": (
+        "GA106",
+        "def train(loader, n):\n    losses = []\n    for i, (x, y) in enumerate(loader):\n"
+        + L
+        + "        losses.append(loss)\n"
+        + LAST
+        + "            torch.stack(losses).mean().backward()\n            losses = []\n            opt.step()\n            opt.zero_grad()\n",
+    ),
+    "an epoch starts its total anew, gradients would go on into the next": (
+        "GA106",
+        "def train(loader, n):\n    for epoch in range(3):\n        total = 0\n        for i, (x, y) in enumerate(loader):\n            loss = nn.functional.mse_loss(net(x), y) / n\n"
+        "            total = total + loss\n            if (i + 1) % n == 0:\n                total.backward()\n                total = 0\n                opt.step()\n                opt.zero_grad()\n",
+    ),
+    "the norm is read on every micro-batch": (
+        "GA303",
+        FOR + LD + BACK + "        norm = " + CLIP + "        print(norm)\n" + STEP,
+    ),
+    "the norm is read on every micro-batch, unscaled": (
+        "GA301",
+        SC + FOR + SL + "        scaler.unscale_(opt)\n        norm = " + CLIP + "        print(norm)\n" + SSTEP,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "wrong"), KEPT.values(), ids=KEPT.keys())
+def test_a_repair_that_would_do_harm_is_not_offered(code: str, wrong: str) -> None:
+    text = HEAD + wrong
+    assert code in [d.code for d in lint(Source("train.py", text), Config()).diagnostics]
+    assert fix_source(Source("train.py", text), Config(), None, allowed(True, frozenset({code}))).text == text
