@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_fix_forms import ACC, FOR, SC, SL, SSTEP, STEP, L, check
+from test_fix_forms import ACC, DDP, FOR, SC, SL, SSTEP, STEP, L, check
 from test_fix_shapes import HEAD
 
 from galint.config import Config
@@ -17,6 +17,17 @@ LAST_STEP = LAST + "            opt.step()\n            opt.zero_grad()\n"
 LD = "        loss = nn.functional.mse_loss(net(x), y) / n\n"
 BACK = "        loss.backward()\n"
 CLIP = "nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n"
+TWO = "from accelerate import Accelerator\n\naccelerator = Accelerator(gradient_accumulation_steps=4)\nhead = nn.Linear(1, 1)\nnet, head, opt = accelerator.prepare(net, head, opt)\n\n\n"
+IMPORT = (
+    "import torch\nfrom torch import nn\n",
+    "from contextlib import nullcontext\n\nimport torch\nfrom torch import nn\n",
+)
+SYNCED = (
+    "from contextlib import nullcontext\n"
+    + DDP
+    + "def train(loader, n):\n    for i, (x, y) in enumerate(loader):\n        with {}:\n"
+    "            loss = nn.functional.mse_loss(model(x), y) / n\n            loss.backward()\n"
+)
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 
 Case = tuple[str, str, list[tuple[str, str]], Applicability]
@@ -212,6 +223,100 @@ CASES: dict[str, Case] = {
         "GA303",
         FOR + LD + BACK + "        norm = " + CLIP + "        if (i + 1) % n == 0:\n            opt.step()\n            opt.zero_grad()\n            print(norm)\n",
         [("        norm = " + CLIP, ""), ("            opt.step()\n", "            norm = " + CLIP + "            opt.step()\n")],
+        SAFE,
+    ),
+    "another update behind the window's own": (
+        "GA304",
+        SC + FOR + SL + SSTEP + "        scaler.update()\n",
+        [("            opt.zero_grad()\n        scaler.update()\n", "            opt.zero_grad()\n")],
+        SAFE,
+    ),
+    "a horizon beside an N of one letter": (
+        "GA406",
+        "def train(loader, n, epochs):\n    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=epochs * len(loader))\n"
+        "    for epoch in range(epochs):\n        for i, (x, y) in enumerate(loader):\n            (nn.functional.mse_loss(net(x), y) / n).backward()\n"
+        "            if (i + 1) % n == 0:\n                opt.step()\n                opt.zero_grad()\n                schedule.step()\n",
+        [("T_max=epochs * len(loader)", "T_max=epochs * len(loader) // n")],
+        UNSAFE,
+    ),
+    # A `with` that goes takes no comment along.
+    "one accumulate in the other": (
+        "GA701",
+        TWO
+        + "def train(loader):\n    for x, y in loader:\n        with accelerator.accumulate(net):\n            with accelerator.accumulate(head):\n"
+        "                # the loss of both\n                loss = nn.functional.mse_loss(head(net(x)), y)\n                accelerator.backward(loss)\n                opt.step()\n                opt.zero_grad()\n",
+        [
+            ("        with accelerator.accumulate(net):\n            with accelerator.accumulate(head):\n", "        with accelerator.accumulate(net, head):\n"),
+            ("                # the loss of both\n                loss =", "            # the loss of both\n            loss ="),
+            ("                accelerator.back", "            accelerator.back"),
+            ("                opt.step()\n                opt.zero", "            opt.step()\n            opt.zero"),
+        ],
+        SAFE,
+    ),
+    "no_sync around backward, explained": (
+        "GA602",
+        DDP
+        + "def train(loader, n):\n    for i, (x, y) in enumerate(loader):\n        loss = nn.functional.mse_loss(model(x), y) / n\n        if (i + 1) % n != 0:\n"
+        "            with model.no_sync():\n                # wait\n                loss.backward()\n        else:\n            loss.backward()\n            opt.step()\n            opt.zero_grad()\n",
+        [
+            IMPORT,
+            (
+                "        loss = nn.functional.mse_loss(model(x), y) / n\n        if (i + 1) % n != 0:\n            with model.no_sync():\n",
+                "        with nullcontext() if (i + 1) % n == 0 else model.no_sync():\n            loss = nn.functional.mse_loss(model(x), y) / n\n            if (i + 1) % n != 0:\n",
+            ),
+            (
+                "        else:\n            loss.backward()\n            opt.step()\n            opt.zero_grad()\n",
+                "            else:\n                loss.backward()\n                opt.step()\n                opt.zero_grad()\n",
+            ),
+        ],
+        SAFE,
+    ),
+    "no_sync raised to the forward, explained": (
+        "GA602",
+        "from contextlib import nullcontext\n" + DDP + "def train(loader, n):\n    for i, (x, y) in enumerate(loader):\n        loss = nn.functional.mse_loss(model(x), y) / n\n"
+        "        with nullcontext() if (i + 1) % n == 0 else model.no_sync():\n            # now\n            loss.backward()\n" + STEP,
+        [
+            ("        loss = nn.functional.mse_loss(model(x), y) / n\n", ""),
+            ("            # now\n", "            loss = nn.functional.mse_loss(model(x), y) / n\n            # now\n"),
+        ],
+        SAFE,
+    ),
+    # Which micro-batches synchronise.
+    "a flush behind the loop synchronises too": (
+        "GA601",
+        DDP + "def train(loader, n):\n    for i, (x, y) in enumerate(loader):\n        loss = nn.functional.mse_loss(model(x), y) / n\n" + BACK + STEP
+        + "    if (i + 1) % n != 0:\n        opt.step()\n        opt.zero_grad()\n",
+        [
+            IMPORT,
+            (
+                "        loss = nn.functional.mse_loss(model(x), y) / n\n        loss.backward()\n",
+                "        with nullcontext() if (i + 1) % n == 0 or i + 1 == len(loader) else model.no_sync():\n            loss = nn.functional.mse_loss(model(x), y) / n\n            loss.backward()\n",
+            ),
+        ],
+        SAFE,
+    ),
+    "no_sync on the last micro-batch alone": (
+        "GA603",
+        SYNCED.format("model.no_sync() if (i + 1) % n == 0 else nullcontext()") + STEP,
+        [("if (i + 1) % n == 0 else", "if (i + 1) % n != 0 else")],
+        SAFE,
+    ),
+    "the last batch steps unsynchronised": (
+        "GA603",
+        SYNCED.format("nullcontext() if (i + 1) % n == 0 else model.no_sync()") + LAST_STEP,
+        [("if (i + 1) % n == 0 else", "if (i + 1) % n == 0 or i + 1 == len(loader) else")],
+        SAFE,
+    ),
+    "the last batch steps unsynchronised, said the other way": (
+        "GA603",
+        SYNCED.format("model.no_sync() if (i + 1) % n != 0 else nullcontext()") + LAST_STEP,
+        [("if (i + 1) % n != 0 else", "if not ((i + 1) % n == 0 or i + 1 == len(loader)) else")],
+        SAFE,
+    ),
+    "the forward goes around the wrapper": (
+        "GA603",
+        DDP + FOR + LD + BACK + STEP,
+        [("mse_loss(net(x)", "mse_loss(model(x)")],
         SAFE,
     ),
 }  # fmt: skip

@@ -58,6 +58,6 @@ def _divided(view: View, window: Window, horizon: Lit) -> bool:
     """True when N, or anything unknown that may stand for it, takes part in the horizon."""
     spelled = str(horizon.value)
     keys = view.n_keys(window.ledger) | {window.label}
-    if "/" in spelled or any(key and key in spelled for key in keys):
+    if "/" in spelled or any(key and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", spelled) for key in keys):
         return True
     return any(names_n(view, key, keys) for key in horizon.keys) or bool(re.search(r"accum|update", spelled, re.I))

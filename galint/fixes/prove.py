@@ -172,6 +172,8 @@ def _sync(step: Step) -> Iterator[str]:
                 micros.setdefault(ident, set()).add(entry.micro)
     if any(not on for on in last.values()):
         yield "unsynchronised"
+    if any(entry.facts.bypassed for entry in step.applied):
+        yield "bypassed"
     if any(len(m) > 1 for m in micros.values()):
         yield "traffic"
 
@@ -213,6 +215,8 @@ def _unmasked(code: str, fixed: str, before: Exam) -> bool:
         return fixed not in TAIL_RULES and bool(kinds & {"tail", "length"} or _untold(fixed, before))
     if code == "GA205":
         return fixed in _WEIGHED or _untold(fixed, before)
+    if code == "GA601":
+        return fixed == "GA603" and "bypassed" in kinds  # nothing was all-reduced at all
     if code == "GA201":
         return fixed == "GA101"  # what was cleared was not summed
     return code == "GA104" and fixed == "GA401"
@@ -224,6 +228,8 @@ def _excused(fault: Fault, fixed: str, before: Exam) -> bool:
     if fixed in TAIL_RULES:
         return False
     drifted = any((e, k) == (entry, "length") for e, _, k in before.faults)
+    if kind == "traffic":
+        return _unmasked("GA601", fixed, before)
     return kind == "tail weight" or (kind == "tail" and (drifted or _untold(fixed, before)))
 
 

@@ -164,7 +164,7 @@ class Calls(OpaqueCalls):
                 return found
             if isinstance(found, Module) and name in receiver.attrs and found.made is not None:
                 return found
-            return Bound(receiver, name)
+            return found if found is receiver.inner else Bound(receiver, name)
         if isinstance(receiver, Opaque) and name in receiver.attrs:
             found = receiver.attrs[name]
             if isinstance(found, Function | Module | Bound | Partial | Class | Instance):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.fixes.rewrites.dividing import loss_of
+from galint.fixes.rewrites.unwrapping import raise_body
 from galint.fixes.situation import Candidate, Situation
 from galint.run.nodes import terminal
 
@@ -50,9 +51,10 @@ def _unpacked(s: Situation, call: p.Call) -> Iterator[Candidate]:
 
 
 def _joined(s: Situation, around: p.With) -> Iterator[Candidate]:
-    """`with a.accumulate(x), a.accumulate(y):` → `with a.accumulate(x, y):`."""
+    """`with a.accumulate(x), a.accumulate(y):` → `with a.accumulate(x, y):`; also where they are two `with`s."""
     items = [i for i in around.items if _is_accumulate(i.context)]
     if len(items) < 2:
+        yield from _flattened(s, around)
         return
     first, *others = items
     editor = s.editor()
@@ -66,6 +68,21 @@ def _joined(s: Situation, around: p.With) -> Iterator[Candidate]:
         position = max(position, s.lines.at(item.span)[1])
     span = type(around.span)(*s.lines.place(s.lines.at(first.span)[0]), *s.lines.place(position))
     editor.replace(span, f"{s.text(first.context.func)}({', '.join(given)})")
+    yield s.done(editor, "give all models to one `accumulate`")
+
+
+def _flattened(s: Situation, inner: p.With) -> Iterator[Candidate]:
+    """`with a.accumulate(x):` with nothing but `with a.accumulate(y):` in it → `with a.accumulate(x, y):`."""
+    outer = s.outline.seats[inner].holder
+    if not isinstance(outer, p.With) or len(outer.body) > 1 or len(outer.items) > 1 or len(inner.items) > 1:
+        return
+    call, second = outer.items[0].context, inner.items[0].context
+    if not _is_accumulate(call) or not isinstance(call, p.Call) or not isinstance(second, p.Call):
+        return
+    editor = s.editor()
+    given = ", ".join(s.lines.slice(a.span) for a in (*call.args, *second.args))
+    editor.replace(call.span, f"{s.text(call.func)}({given})")
+    raise_body(editor, inner)
     yield s.done(editor, "give all models to one `accumulate`")
 
 

@@ -34,8 +34,13 @@ def clip_in_window(s: Situation) -> Iterator[Candidate]:
 
 
 def scaler_update_in_window(s: Situation) -> Iterator[Candidate]:
-    """GA304: `scaler.update()` behind `scaler.step`."""
+    """GA304: `scaler.update()` behind `scaler.step`; where one is there already, the other one goes."""
     if s.place is not None and s.step_statement is not None:
+        seat = s.outline.seats[s.step_statement]
+        if any(s.text(stmt) == s.text(s.place) for stmt in seat.body[seat.index :]) and s.place not in seat.body:
+            editor = s.editor()
+            editor.delete(s.place)
+            yield s.done(editor, "remove the other `update()`")
         yield from _moved(s, [s.place], s.step_statement, "move `update()` behind the optimizer step")
 
 

@@ -8,8 +8,8 @@ from galint import program as p
 from galint.diagnostic import Applicability
 from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.naming import fresh, nullcontext
-from galint.fixes.rewrites.cadence import arithmetic, shifted
-from galint.fixes.rewrites.unwrapping import unwrap
+from galint.fixes.rewrites.cadence import shifted
+from galint.fixes.rewrites.unwrapping import body_row, unwrap
 from galint.fixes.situation import ATOMS, Candidate, Situation
 from galint.fixes.textedit import Change
 from galint.run.facts import BackwardFact, Event
@@ -19,12 +19,12 @@ from galint.source import Span
 
 def ddp_without_no_sync(s: Situation) -> Iterator[Candidate]:
     """GA601: wrap from the forward to the backward."""
-    yield from _wrap(s, s.span, None)
+    yield from wrap_window(s, s.span, None)
 
 
 def no_sync_without_forward(s: Situation) -> Iterator[Candidate]:
     """GA602: let the `with` start at the forward; else take it away and wrap as for GA601."""
-    inside_of = _node(s, s.span) or s.place or p.Pass(s.span)
+    inside_of = node_at(s, s.span) or s.place or p.Pass(s.span)
     around = next((n for n in s.outline.above(inside_of) if isinstance(n, p.With)), None)
     around = around if around is not None else s.place if isinstance(s.place, p.With) else None
     if not isinstance(around, p.With):
@@ -33,19 +33,20 @@ def no_sync_without_forward(s: Situation) -> Iterator[Candidate]:
     if inside:
         yield from _raised(s, around, inside[0])
         others = [b for b in s.view.backwards() if b.span != inside[0].span]
-        yield from _wrap(s, inside[0].span, around)
+        yield from wrap_window(s, inside[0].span, around)
         for other in others[:1]:
-            yield from _wrap(s, other.span, around, inside[0].span)
+            yield from wrap_window(s, other.span, around, inside[0].span)
 
 
-def _node(s: Situation, span: Span) -> p.Node | None:
+def node_at(s: Situation, span: Span) -> p.Node | None:
+    """The node whose span this is."""
     return next(iter(s.outline.nodes(span)), None)
 
 
 # --- where ---------------------------------------------------------------------------------------
 
 
-def _forwards(s: Situation, fact: BackwardFact) -> list[Event]:
+def forwards(s: Situation, fact: BackwardFact) -> list[Event]:
     """The forward passes of the wrapped module that lead to a backward."""
     paths = {getattr(s.view.run.modules.get(int(i)), "path", "") for i, _ in fact.facts.synced}
     found = [e for e in s.view.run.events if e.kind == "forward" and e.seq < fact.seq and e.micro == fact.micro]
@@ -68,7 +69,8 @@ def _range(s: Situation, forward: p.Node, backward: p.Node) -> tuple[p.Stmt, p.S
     return None
 
 
-def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = None) -> Iterator[Candidate]:
+def wrap_window(s: Situation, span: Span, strip: p.With | None, second: Span | None = None) -> Iterator[Candidate]:
+    """Forward and backward of all but the window's last micro-batch under `no_sync`, with `strip` taken away."""
     fact = next((b for b in s.view.backwards() if b.span == span), None)
     backward = next((n for n in s.outline.nodes(span) if isinstance(n, p.Call)), None)
     if fact is None or backward is None:
@@ -76,12 +78,12 @@ def _wrap(s: Situation, span: Span, strip: p.With | None, second: Span | None = 
     kinds = {getattr(s.view.run.modules.get(int(i)), "wrap", "") for i, _ in fact.facts.synced}
     if not kinds <= {"ddp", "fsdp"} and kinds != {"fabric"}:
         return
-    for event in _forwards(s, fact)[:1]:
+    for event in forwards(s, fact)[:1]:
         forward = next((n for n in s.outline.nodes(event.span) if isinstance(n, p.Call)), None)
         rows = _range(s, forward, backward) if forward is not None else None
         if forward is None or rows is None:
             continue
-        if second is not None and (other := _node(s, second)) is not None:
+        if second is not None and (other := node_at(s, second)) is not None:
             last = s.outline.in_body(other, s.outline.seats[rows[0]].body)
             if last is not None and last.span > rows[1].span:
                 rows = rows[0], last
@@ -189,6 +191,9 @@ def _boundaries(s: Situation, at: p.Stmt) -> Iterator[tuple[p.Expr | str, tuple[
     if name == "enumerate" and len(loop.iter.args) == 1 and isinstance(loop.target, p.Sequence):
         index, data = loop.target.elts[0], loop.iter.args[0].value
         if isinstance(index, p.Name) and isinstance(data, p.Name | p.Attr):
+            for test in s.guard_tests:  # what is left of the epoch is stepped behind the loop
+                if isinstance(test, p.Compare) and s.visible(test, at) and _bound(s, test, at):
+                    yield f"{s.text(test)} or {index.id} + 1 == len({s.text(data)})", None
             yield f"{index.id} == len({s.text(data)}) - 1", None
 
 
@@ -252,13 +257,13 @@ def _write(
     outer: str | None,
 ) -> None:
     """Wrap the rows; `positive` says that the condition is true on the last micro-batch."""
-    last = _said(s, condition, positive)
+    last = said_as(s, condition, positive)
     null = nullcontext(editor)
     indent = s.lines.indent(rows[0].span.row)
     if optional is not None or outer is not None:
         first = " and ".join([*([f"isinstance({model}, {optional})"] if optional else []), *([outer] if outer else [])])
         hold = fresh(s.outline, "hold", "hold_sync")
-        negative = _said(s, condition, not positive, operand=True)
+        negative = said_as(s, condition, not positive, operand=True)
         said = [f"{hold} = {first} and {negative}"]
         if not editor.fits(indent, said[0]):
             name = fresh(s.outline, "boundary", "is_boundary")
@@ -284,10 +289,10 @@ def _by_fabric(s: Situation, rows: tuple[p.Stmt, p.Stmt], model: str) -> Iterato
         for positive in (True, False):
             editor = s.editor()
             try:
-                header = f"with {fabric}.no_backward_sync({model}, enabled={_said(s, condition, not positive)}):"
+                header = f"with {fabric}.no_backward_sync({model}, enabled={said_as(s, condition, not positive)}):"
                 if not editor.fits(s.lines.indent(rows[0].span.row), header):
                     name = fresh(s.outline, "boundary", "is_boundary")
-                    editor.insert_before(rows[0], [f"{name} = {_said(s, condition, positive)}"])
+                    editor.insert_before(rows[0], [f"{name} = {said_as(s, condition, positive)}"])
                     header = f"with {fabric}.no_backward_sync({model}, enabled=not {name}):"
                 editor.wrap(*rows, header)
                 if rename is not None:
@@ -306,7 +311,7 @@ def _fabric(s: Situation, at: p.Stmt) -> str | None:
     return s.text(call.func.value)
 
 
-def _said(s: Situation, condition: p.Expr | str, positive: bool, operand: bool = False) -> str:
+def said_as(s: Situation, condition: p.Expr | str, positive: bool, operand: bool = False) -> str:
     """The condition or its opposite as text on one line; `operand` of an `and`."""
     text = condition if isinstance(condition, str) else s.text(condition)
     if "\n" in text or "\r" in text:
@@ -329,8 +334,8 @@ def _raised(s: Situation, around: p.With, fact: BackwardFact) -> Iterator[Candid
     """Move the `with` line up to the forward, when both stand in one body."""
     if len(around.items) != 1 or around.items[0].target is not None:
         return
-    for event in _forwards(s, fact)[:1]:
-        forward = _node(s, event.span)
+    for event in forwards(s, fact)[:1]:
+        forward = node_at(s, event.span)
         first = s.outline.in_body(forward, s.outline.seats[around].body) if forward is not None else None
         if first is None or first is around or not s.editor().alone(around):
             continue
@@ -343,47 +348,8 @@ def _raised(s: Situation, around: p.With, fact: BackwardFact) -> Iterator[Candid
         header = header if header.endswith(":") else f"{header}:"
         try:
             editor.wrap(first, previous, header)
-            rows = s.lines.offset(around.span.row, 0), s.lines.offset(around.body[0].span.row, 0)
+            rows = s.lines.offset(around.span.row, 0), s.lines.offset(body_row(editor, around), 0)
             editor.changes.append(Change(*rows, ""))  # its body stays as deep as it is
         except Unfixable:
             continue
         yield s.done(editor, "let `no_sync` start at the forward")
-
-
-def _opened(s: Situation, around: p.With) -> Iterator[Candidate]:
-    """`with no_sync()` around the whole window: into the loop, around all but the last micro-batch."""
-    for span in s.backward_spans[:1]:
-        yield from _wrap(s, span, around)
-
-
-def unsynchronised_step(s: Situation) -> Iterator[Candidate]:
-    """GA603: set the flag before the forward, in phase with the step, and call the wrapped module."""
-    stmt = s.place
-    if stmt is None:
-        return
-    if isinstance(stmt, p.With) and s.loop is not None and stmt in s.outline.above(s.loop):
-        yield from _opened(s, stmt)
-    for fact in s.view.backwards()[:1]:
-        for event in _forwards(s, fact)[:1]:
-            forward = _node(s, event.span)
-            pair = s.outline.common(forward, stmt) if forward is not None else None
-            if pair is not None and pair[1] is stmt and pair[0].span < stmt.span and isinstance(stmt, p.Assign):
-                editor = s.editor()
-                lines = editor.take(stmt)
-                editor.delete(stmt)
-                editor.insert_before(pair[0], lines)
-                yield s.done(editor, "set the flag before the forward, where DDP reads it")
-    for node in s.outline.walk(stmt):
-        if isinstance(node, p.Compare) and node.span.row <= stmt.span.end_row:
-            for old, new, message in arithmetic(s, node):
-                editor = s.editor()
-                editor.replace(old.span, new)
-                yield s.done(editor, message)
-    call = next((n for n in s.outline.nodes(s.span) if isinstance(n, p.Call)), None)
-    for module in s.view.run.modules.values():
-        path = str(getattr(module, "path", ""))
-        wrapped = bool(getattr(module, "wrap", "")) and all(part.isidentifier() for part in path.split("."))
-        if call is not None and wrapped and (s.known(path.split(".")[0], stmt) or path.startswith("self.")):
-            editor = s.editor()
-            editor.replace(call.func.span, path)
-            yield s.done(editor, f"run the forward through `{path}`, which synchronises")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from galint import program as p
 from galint.fixes.editor import Editor, Unfixable
-from galint.fixes.outline import last_row
+from galint.fixes.outline import first_row, last_row
 from galint.fixes.textedit import Change
 
 
@@ -17,25 +17,25 @@ def unwrap(editor: Editor, around: p.With, rows: tuple[p.Stmt, p.Stmt]) -> None:
         raise Unfixable
     lines = editor.lines
     if around.body[0].span.row <= rows[0].span.row and last_row(rows[1]) <= last_row(around):
-        return _raise_body(editor, around)
+        return raise_body(editor, around)
     inside = rows[0].span.row <= around.span.row <= last_row(rows[1])
     if inside and _collapsed(editor, around):
         return
-    header = range(around.span.row, around.body[0].span.row)
-    body = range(around.body[0].span.row, last_row(around) + 1)
+    first = body_row(editor, around)
+    header, body = range(around.span.row, first), range(first, last_row(around) + 1)
     starts = {lines.offset(row, 0) for row in (*header, *body)}
     editor.changes = [c for c in editor.changes if not (c.start == c.end and c.start in starts)]
     editor.changes.append(Change(lines.offset(header.start, 0), lines.offset(header.stop, 0), ""))
-    step = len(lines.indent(body.start)) - len(lines.indent(header.start))
+    step = len(lines.indent(around.body[0].span.row)) - len(lines.indent(header.start))
     for row in body:
         if not inside and len(lines.indent(row)) >= step and row not in editor.string_rows():
             editor.changes.append(Change(lines.offset(row, 0), lines.offset(row, step), ""))
 
 
-def _raise_body(editor: Editor, around: p.With) -> None:
+def raise_body(editor: Editor, around: p.With) -> None:
     """Remove the header of a `with` and dedent its body, which has just got a `with` of its own further in."""
     lines, step = editor.lines, editor.step()
-    body = range(around.body[0].span.row, last_row(around) + 1)
+    body = range(body_row(editor, around), last_row(around) + 1)
     put = {c.start: c for c in editor.changes if c.start == c.end}
     editor.changes.append(Change(lines.offset(around.span.row, 0), lines.offset(body.start, 0), ""))
     for row in body:
@@ -53,6 +53,14 @@ def _raise_body(editor: Editor, around: p.With) -> None:
             content = "".join(line.removeprefix(step) for line in kept.splitlines(keepends=True))
         if content or deep:
             editor.changes.append(Change(place, place + deep, content))
+
+
+def body_row(editor: Editor, around: p.With) -> int:
+    """The row in which what a `with` holds begins, the comments on top of it included."""
+    row = first_row(around.body[0])
+    while row - 1 > around.items[-1].span.end_row and editor.lines.line(row - 1).lstrip().startswith("#"):
+        row -= 1
+    return row
 
 
 def _collapsed(editor: Editor, around: p.With) -> bool:
