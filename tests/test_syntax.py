@@ -8,7 +8,7 @@ import importlib.util
 import io
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +113,9 @@ def expected(code: str) -> tuple[Counter[Key], Counter[Key]]:
     return full, starts
 
 
-def lowered(code: str) -> tuple[Counter[Key], Counter[Key]]:
+def lowered(code: str, read: Callable[[str], p.Program] = parse) -> tuple[Counter[Key], Counter[Key]]:
     """The same from the loop program."""
-    body = parse(code).body
+    body = read(code).body
     inside = {id(n) for f in walk(body) if isinstance(f, p.FString) for v in f.values for n in walk(v)}
     full: Counter[Key] = Counter()
     starts: Counter[Key] = Counter()
@@ -250,8 +250,9 @@ SHAPES = [
 
 @pytest.mark.parametrize("code", SHAPES)
 @pytest.mark.parametrize("end", ["", "\n"])
-def test_every_shape_agrees_with_cpython(code: str, end: str) -> None:
-    assert lowered(code + end) == expected(code + end)
+@pytest.mark.parametrize("read", [parse, cst_program])
+def test_every_shape_agrees_with_cpython(code: str, end: str, read: Callable[[str], p.Program]) -> None:
+    assert lowered(code + end, read) == expected(code + end)
 
 
 SPAN_OF_HEADER = {
@@ -296,14 +297,23 @@ def test_fstring() -> None:
     [
         "0", "00", "1_000", "0xFF", "0o17", "0B1_1", "1.5", ".5", "5.", "1e3", "1_0.0_1E-2", "3j", "1.5J", "'a'", '""',
         "'''a\nb'''", r"'\n\x41\u00e9\U0001F600\N{BULLET}\101\q\\'", r"r'\n'", r"b'\x00\xff\101\u\n'", r"Rb'\x'",
-        "u'é'", "'a' 'b'", "b'a' b'c'", "'\\\nx'", "True", "None",
+        "u'é'", "'a' 'b'", "b'a' rb'\\d'", "b'a' b'c'", "'\\\nx'", "True", "None",
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
-def test_literal_values(spelling: str) -> None:
-    ours = value(f"x = {spelling}\n").value
-    theirs = ast.literal_eval(spelling)
+@pytest.mark.parametrize("read", [parse, cst_program])
+def test_literal_values(spelling: str, read: Callable[[str], p.Program]) -> None:
+    [statement] = read(f"x = {spelling}\n").body
+    assert isinstance(statement, p.Assign) and isinstance(statement.value, p.Const)
+    ours, theirs = statement.value.value, ast.literal_eval(spelling)
     assert (type(ours), ours) == (type(theirs), theirs)
+
+
+@pytest.mark.parametrize("spelling", ["'\\N{no such name}'", "b'é'"])
+@pytest.mark.parametrize("read", [parse, cst_program])
+def test_a_malformed_literal_is_a_parse_error(spelling: str, read: Callable[[str], p.Program]) -> None:
+    with pytest.raises(ParseError):
+        read(f"x = {spelling}\n")
 
 
 @given(st.text(max_size=12))
@@ -319,6 +329,19 @@ def test_any_string_survives(text: str) -> None:
 def test_ellipsis_and_negative_numbers() -> None:
     assert value("x = ...").ellipsis
     assert p.text(value("x = -1")) == "-1"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "a[1:2, ::3, ...]", "await a.b(c)", "(yield)", "(yield a)", "(yield from a.b)", "a if b else (c, d)", "(a,)", "*a, b",
+        "{1, 'b'}", "{'a': b, **c}", "lambda: b", "(a := b + 1)", "f(*a, b=c, **d)", "not a", "-a ** -b", "(a + b) * c",
+        "a < b <= c", "a and (b or c)", "[a, *b]", "(a for b in c for d in e)", "a.b[c](d)[e:]",
+    ],
+)  # fmt: skip
+def test_the_spelling_of_an_expression_reads_as_that_expression(code: str) -> None:
+    spelled = p.text(value(f"x = {code}\n"))
+    assert ast.dump(ast.parse(f"({spelled})")) == ast.dump(ast.parse(f"({code})"))
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ def _spelled(node: Expr) -> str:
             return repr(value)
         case Attr(value=value, name=name):
             return f"{_atom(value)}.{name}"
+        case Subscript(value=value, index=Sequence(kind="tuple", elts=elts)) if any(isinstance(e, Slice) for e in elts):
+            return f"{_atom(value)}[{', '.join(map(text, elts))}]"
         case Subscript(value=value, index=index):
             return f"{_atom(value)}[{text(index)}]"
         case Slice(lower=lower, upper=upper, step=step):
@@ -89,7 +91,7 @@ def _spelled(node: Expr) -> str:
         case Await(value=value):
             return f"await {_atom(value)}"
         case Yield(value=value):
-            return f"(yield {text(value)})"
+            return f"(yield {text(value)})" if value is not None else "(yield)"
         case YieldFrom(value=value):
             return f"(yield from {text(value)})"
         case _:
