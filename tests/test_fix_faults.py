@@ -225,6 +225,52 @@ CASES: dict[str, Case] = {
         [("        norm = " + CLIP, ""), ("            opt.step()\n", "            norm = " + CLIP + "            opt.step()\n")],
         SAFE,
     ),
+    "a list of models, and a backward of torch's": (
+        "GA701",
+        TWO
+        + "def train(loader):\n    for x, y in loader:\n        with accelerator.accumulate([net, head]):\n"
+        "            loss = nn.functional.mse_loss(head(net(x)), y)\n            loss.backward(retain_graph=True)\n            opt.step()\n            opt.zero_grad()\n",
+        [("accumulate([net, head])", "accumulate(net, head)"), ("loss.backward(retain", "accelerator.backward(loss, retain")],
+        SAFE,
+    ),
+    "a total of expressions": (
+        "GA106",
+        "def train(loader, n):\n    total = 0.0\n    for i, (x, y) in enumerate(loader):\n        total += nn.functional.mse_loss(net(x), y) / n\n"
+        + LAST
+        + "            total.backward()\n            total = 0.0\n            opt.step()\n            opt.zero_grad()\n",
+        [
+            ("    total = 0.0\n    for", "    for"),
+            ("        total += nn", "        loss = nn"),
+            ("y) / n\n", "y) / n\n        loss.backward()\n"),
+            ("            total.backward()\n            total = 0.0\n", ""),
+        ],
+        UNSAFE,
+    ),
+    "a sum is scaled": (
+        "GA201",
+        SC + FOR + "        a, b = nn.functional.mse_loss(net(x), y), net(x).abs().mean()\n        scaler.scale(a + b).backward()\n" + SSTEP,
+        [("scale(a + b)", "scale((a + b) / n)")],
+        SAFE,
+    ),
+    "a method runs backward": (
+        "GA201",
+        "class Trainer:\n    def back(self, loss):\n        loss.backward()\n\n    def fit(self, loader, n):\n        for i, (x, y) in enumerate(loader):\n"
+        "            self.back(nn.functional.mse_loss(net(x), y))\n            if (i + 1) % n == 0:\n                opt.step()\n                opt.zero_grad()\n",
+        [("mse_loss(net(x), y))", "mse_loss(net(x), y) / n)")],
+        SAFE,
+    ),
+    "the loss is read before it is divided under a test": (
+        "GA203",
+        FOR + L + "        loss.backward()\n        print(loss)\n        if n > 1:\n            loss /= n\n" + STEP,
+        [("        loss.backward()\n", "        (loss / n).backward()\n")],
+        SAFE,
+    ),
+    "a clipping in one line with its test": (
+        "GA302",
+        SC + FOR + SL + "        if (i + 1) % n == 0:\n            if n > 2: " + CLIP + "            scaler.step(opt); scaler.update(); opt.zero_grad()\n",
+        [("            if n > 2:", "            scaler.unscale_(opt)\n            if n > 2:")],
+        SAFE,
+    ),
     "another update behind the window's own": (
         "GA304",
         SC + FOR + SL + SSTEP + "        scaler.update()\n",
@@ -342,6 +388,34 @@ KEPT: dict[str, tuple[str, str]] = {
         "GA106",
         "def train(loader, n):\n    for epoch in range(3):\n        total = 0\n        for i, (x, y) in enumerate(loader):\n            loss = nn.functional.mse_loss(net(x), y) / n\n"
         "            total = total + loss\n            if (i + 1) % n == 0:\n                total.backward()\n                total = 0\n                opt.step()\n                opt.zero_grad()\n",
+    ),
+    "a loss is made and kept in one line": (
+        "GA106",
+        "def train(loader):\n    losses = []\n    for _ in range(9):\n        for _ in range(4):\n            x, y = next(loader)\n"
+        "            loss = nn.functional.mse_loss(net(x), y); losses.append(loss)\n        (sum(losses) / 4).backward()\n"
+        "        losses = []\n        opt.step()\n        opt.zero_grad()\n",
+    ),
+    "the total is logged": (
+        "GA106",
+        "def train(loader):\n    for _ in range(9):\n        total = 0\n        for _ in range(4):\n            x, y = next(loader)\n"
+        "            total = total + nn.functional.mse_loss(net(x), y) / 4\n        total.backward()\n        print(total)\n        opt.step()\n        opt.zero_grad()\n",
+    ),
+    "the step shares its line": (
+        "GA303",
+        FOR + LD + BACK + "        print(i); " + CLIP + "        if (i + 1) % n == 0: opt.step(); opt.zero_grad()\n",
+    ),
+    "everything in two lines": (
+        "GA301",
+        SC + FOR + LD + "        scaler.scale(loss).backward(); scaler.unscale_(opt); " + CLIP
+        + "        if (i + 1) % n == 0: scaler.step(opt); scaler.update(); opt.zero_grad()\n",
+    ),
+    "the clipping shares its line with the step": (
+        "GA302",
+        SC + FOR + SL + "        if (i + 1) % n == 0:\n            " + CLIP.rstrip() + "; scaler.step(opt)\n            scaler.update()\n            opt.zero_grad()\n",
+    ),
+    "several losses at once": (
+        "GA201",
+        FOR + "        a, b = nn.functional.mse_loss(net(x), y), net(x).abs().mean()\n        torch.autograd.backward([a, b])\n" + STEP,
     ),
     "the norm is read on every micro-batch": (
         "GA303",

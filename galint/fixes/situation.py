@@ -68,9 +68,12 @@ class Situation:
         return self.diagnostic.span
 
     @cached_property
-    def place(self) -> p.Stmt | None:
-        """The statement of the finding."""
-        return self.outline.statement(self.span)
+    def place(self) -> p.Stmt:
+        """The statement of the finding. Raises Unfixable where the file has none there."""
+        stmt = self.outline.statement(self.span)
+        if stmt is None:
+            raise Unfixable
+        return stmt
 
     @cached_property
     def step(self) -> Step | None:
@@ -84,6 +87,13 @@ class Situation:
     def step_statement(self) -> p.Stmt | None:
         """The statement that makes the optimizer step."""
         return self.outline.statement(self.step.span) if self.step is not None else None
+
+    @property
+    def stepping(self) -> p.Stmt:
+        """The same statement for a rewrite that needs one. Raises Unfixable where there is none."""
+        if self.step_statement is None:
+            raise Unfixable
+        return self.step_statement
 
     @cached_property
     def backward_spans(self) -> list[Span]:
@@ -250,7 +260,7 @@ class Situation:
         if self.view.run.facts.get(
             "driven"
         ):  # the guard is the framework's: N is the setting it is told, where spelled
-            here = self.outline.function(self.place) if self.place is not None else None
+            here = self.outline.function(self.place)
             said = [n for n in self.outline.everything() if isinstance(n, p.Attr) and p.text(n) in wanted]
             return next((n for n in said if self.outline.function(n) is here), None)
         loop = self.loop

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from galint import program as p
+from galint.fixes.editor import Editor
 from galint.fixes.rewrites.dividing import loss_of
 from galint.fixes.rewrites.unwrapping import raise_body
 from galint.fixes.situation import Candidate, Situation
@@ -18,7 +19,7 @@ def accumulate_misused(s: Situation) -> Iterator[Candidate]:
     """GA701: unpack a list, join nested contexts, tell the Accelerator N, call `accelerator.backward`."""
     around = s.place
     calls = [n for n in s.outline.walk(around) if _is_accumulate(n)] if isinstance(around, p.With) else []
-    calls = [c for c in calls if c.span.row <= around.span.end_row] if around is not None else []
+    calls = [c for c in calls if c.span.row <= around.span.end_row]
     exact = [n for n in s.outline.nodes(s.span) if _is_accumulate(n)]
     for call in exact or calls:
         assert isinstance(call, p.Call)
@@ -48,6 +49,9 @@ def _unpacked(s: Situation, call: p.Call) -> Iterator[Candidate]:
     else:
         return
     yield s.done(editor, "give `accumulate` the models, not a list of them")
+    assert isinstance(call.func, p.Attr)
+    if _through(s, editor, call, s.text(call.func.value)):
+        yield s.done(editor, "give `accumulate` the models, not a list of them, and call the Accelerator's backward")
 
 
 def _joined(s: Situation, around: p.With) -> Iterator[Candidate]:
@@ -87,19 +91,23 @@ def _flattened(s: Situation, inner: p.With) -> Iterator[Candidate]:
 
 
 def _bare_backward(s: Situation, call: p.Call, accelerator: str) -> Iterator[Candidate]:
-    around = s.outline.owner(call)
-    if not isinstance(around, p.With):
-        return
     editor = s.editor()
-    for stmt in around.body:
+    if _through(s, editor, call, accelerator):
+        yield s.done(editor, f"call `{accelerator}.backward`, which divides by N")
+
+
+def _through(s: Situation, editor: Editor, call: p.Call, accelerator: str) -> bool:
+    """Let each `loss.backward()` under an `accumulate` call go through the Accelerator; whether there was one."""
+    around = s.outline.owner(call)
+    before = len(editor.changes)
+    for stmt in around.body if isinstance(around, p.With) else ():
         for node in s.outline.walk(stmt):
             if isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name == "backward":
                 loss = loss_of(s, node)
                 if loss is node.func.value and p.text(loss) != accelerator:
                     given = ", ".join([s.text(loss), *(s.lines.slice(a.span) for a in node.args)])
                     editor.replace(node.span, f"{accelerator}.backward({given})")
-    if editor.changes:
-        yield s.done(editor, f"call `{accelerator}.backward`, which divides by N")
+    return len(editor.changes) > before
 
 
 def _told_n(s: Situation) -> Iterator[Candidate]:

@@ -13,13 +13,13 @@ from galint.run.nodes import terminal
 def zero_grad_in_window(s: Situation) -> Iterator[Candidate]:
     """GA101: drop a clear that another one makes needless, else move it behind the step."""
     clear = _clear_statement(s)
-    if clear is None or s.loop is None or s.lift(clear, s.loop.body) is None:
+    if s.loop is None or s.lift(clear, s.loop.body) is None:
         return  # a clear outside the window's loop has another purpose
     editor = s.editor()
     editor.delete(clear)
     yield s.done(editor, f"remove `{_short(s, clear)}`")
-    step = s.step_statement
-    if step is None or step is clear:
+    step = s.stepping
+    if step is clear:
         return
     target = behind_step(s, step)
     yield from _through_optimizer(s, clear, target)
@@ -51,11 +51,9 @@ def _through_optimizer(s: Situation, clear: p.Stmt, target: p.Stmt) -> Iterator[
         yield s.done(editor, f"clear through `{optimizer}`, behind its step")
 
 
-def _clear_statement(s: Situation) -> p.Stmt | None:
+def _clear_statement(s: Situation) -> p.Stmt:
     """The statement that clears, with the loop over parameters around it."""
     stmt = s.place
-    if stmt is None:
-        return None
     seat = s.outline.seats[stmt]
     while isinstance(seat.holder, p.For | p.If) and len(seat.body) == 1 and "param" in s.text(seat.holder):
         stmt = seat.holder
@@ -126,8 +124,8 @@ def optimizer_text(s: Situation) -> str | None:
 
 def gradients_never_zeroed(s: Situation) -> Iterator[Candidate]:
     """GA102: clear beside the other optimizer's clear, in place of one that clears nothing, or behind the step."""
-    step, optimizer = s.step_statement, optimizer_text(s)
-    if step is None or optimizer is None:
+    step, optimizer = s.stepping, optimizer_text(s)
+    if optimizer is None:
         return
     for other in _other_clears(s, step):
         call = other.value

@@ -134,7 +134,7 @@ def dead_loss_scaling(s: Situation) -> Iterator[Candidate]:
     division = s.place
     backward = next((q[0] for q in s.finding.related if "backward" in q[1]), None)
     call = next((n for n in s.outline.nodes(backward) if isinstance(n, p.Call)), None) if backward else None
-    if division is None or call is None or backward is None:
+    if call is None or backward is None:
         return
     seat = s.outline.seats[division]
     if isinstance(seat.holder, p.If) and len(seat.body) == 1 and not seat.holder.orelse:
@@ -163,7 +163,7 @@ def dead_loss_scaling(s: Situation) -> Iterator[Candidate]:
         yield s.done(editor, "move the division above backward", Applicability.UNSAFE)
 
 
-def _assigned(stmt: p.Stmt | None) -> str | None:
+def _assigned(stmt: p.Stmt) -> str | None:
     match stmt:
         case p.Assign(targets=(target,)) | p.AugAssign(target=target):
             return p.text(target)

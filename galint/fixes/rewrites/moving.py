@@ -17,9 +17,7 @@ _FOLLOWERS = {"step", "update", "zero_grad"}
 
 def clip_in_window(s: Situation) -> Iterator[Candidate]:
     """GA303: clip in front of the step; under Accelerate, only when it synchronises."""
-    clip, step = s.place, s.step_statement
-    if clip is None or step is None:
-        return
+    clip, step = s.place, s.stepping
     stmt = _alone_in_if(s, clip)
     accelerator = _accelerator(s, clip)
     if accelerator is not None and not missed(s, [clip], clip):
@@ -35,20 +33,17 @@ def clip_in_window(s: Situation) -> Iterator[Candidate]:
 
 def scaler_update_in_window(s: Situation) -> Iterator[Candidate]:
     """GA304: `scaler.update()` behind `scaler.step`; where one is there already, the other one goes."""
-    if s.place is not None and s.step_statement is not None:
-        seat = s.outline.seats[s.step_statement]
-        if any(s.text(stmt) == s.text(s.place) for stmt in seat.body[seat.index :]) and s.place not in seat.body:
-            editor = s.editor()
-            editor.delete(s.place)
-            yield s.done(editor, "remove the other `update()`")
-        yield from _moved(s, [s.place], s.step_statement, "move `update()` behind the optimizer step")
+    seat = s.outline.seats[s.stepping]
+    if any(s.text(stmt) == s.text(s.place) for stmt in seat.body[seat.index :]) and s.place not in seat.body:
+        editor = s.editor()
+        editor.delete(s.place)
+        yield s.done(editor, "remove the other `update()`")
+    yield from _moved(s, [s.place], s.stepping, "move `update()` behind the optimizer step")
 
 
 def scheduler_per_micro_batch(s: Situation) -> Iterator[Candidate]:
     """GA404: the scheduler advances with the step; under Accelerate it is prepared with the rest."""
-    stmt, step = s.place, s.step_statement
-    if stmt is None or step is None:
-        return
+    stmt, step = s.place, s.stepping
     yield from _prepared(s, stmt)
     stmt = _alone_in_if(s, stmt)
     yield from _moved(s, [stmt], _end(s, stmt, step), "let the scheduler advance with the optimizer step", unsafe=True)
@@ -56,9 +51,7 @@ def scheduler_per_micro_batch(s: Situation) -> Iterator[Candidate]:
 
 def update_side_effect_in_window(s: Situation) -> Iterator[Candidate]:
     """GA405: the average of the weights follows the step."""
-    stmt, step = s.place, s.step_statement
-    if stmt is None or step is None:
-        return
+    stmt, step = s.place, s.stepping
     stmt = _alone_in_if(s, stmt)
     yield from _moved(s, [stmt], _end(s, stmt, step), "update the average with the optimizer step", unsafe=True)
 
@@ -66,8 +59,6 @@ def update_side_effect_in_window(s: Situation) -> Iterator[Candidate]:
 def scheduler_horizon(s: Situation) -> Iterator[Candidate]:
     """GA406: `len(loader)` micro-batches are `len(loader) // N` optimizer steps."""
     stmt = s.place
-    if stmt is None:
-        return
     names = {p.text(n) for n in s.outline.walk(stmt) if isinstance(n, p.Name | p.Attr)}
     function = s.outline.function(stmt)
     above = [
@@ -86,8 +77,6 @@ def scheduler_horizon(s: Situation) -> Iterator[Candidate]:
 def backward_outside_window(s: Situation) -> Iterator[Candidate]:
     """GA103: every micro-batch runs backward: in front of the guard, or inside the loop."""
     stmt = s.place
-    if stmt is None:
-        return
     for guard in s.outline.above(stmt):
         if isinstance(guard, p.If):
             yield from _before(s, stmt, guard)

@@ -19,8 +19,6 @@ def _opened(s: Situation, around: p.With) -> Iterator[Candidate]:
 def unsynchronised_step(s: Situation) -> Iterator[Candidate]:
     """GA603: set the flag before the forward, in phase with the step, and call the wrapped module."""
     stmt = s.place
-    if stmt is None:
-        return
     if isinstance(stmt, p.With) and s.loop is not None and stmt in s.outline.above(s.loop):
         yield from _opened(s, stmt)
     for fact in s.view.backwards()[:1]:

@@ -31,7 +31,7 @@ def graph_kept_in_window(s: Situation) -> Iterator[Candidate]:
     """
     late = s.place
     call = late.value if isinstance(late, p.ExprStmt) else None
-    if late is None or not isinstance(call, p.Call) or not isinstance(call.func, p.Attr):
+    if not isinstance(call, p.Call) or not isinstance(call.func, p.Attr):
         return
     yield from _total(s, late, call, call.func)
     yield from _listed(s, late, call, call.func)
@@ -62,11 +62,8 @@ def _total(s: Situation, late: p.Stmt, call: p.Call, func: p.Attr) -> Iterator[C
     statement, value = sums[0]
     editor = s.editor()
     _backward_here(s, editor, statement, value, call, None)
-    try:
-        for stmt in (late, *starts):
-            editor.delete(stmt)
-    except Unfixable:
-        return
+    for stmt in (late, *starts):
+        editor.delete(stmt)
     yield s.done(editor, _MESSAGE, Applicability.UNSAFE)
 
 
@@ -97,15 +94,10 @@ def _listed(s: Situation, late: p.Stmt, call: p.Call, func: p.Attr) -> Iterator[
     if number is None and (joined.mean or joined.divisor is not None):
         return
     editor = s.editor()
-    loss = _backward_here(s, editor, statement, value, call, number, f"{name}.append({{}}.item())")
-    if loss is None:
-        return
-    try:
-        editor.delete(late)
-        if made is not None:
-            editor.delete(made)
-    except Unfixable:
-        return
+    _backward_here(s, editor, statement, value, call, number, f"{name}.append({{}}.item())")
+    editor.delete(late)
+    if made is not None:
+        editor.delete(made)
     yield s.done(editor, _MESSAGE, Applicability.UNSAFE)
 
 
@@ -124,8 +116,8 @@ def _full(s: Situation, late: p.Stmt, at: p.Stmt, name: str) -> str | None:
 
 def _backward_here(
     s: Situation, editor: Editor, at: p.Stmt, value: p.Expr, call: p.Call, number: str | None, keep: str = ""
-) -> str | None:
-    """Write the micro-batch's own backward in place of `at`; the name of its loss."""
+) -> None:
+    """Write the micro-batch's own backward in place of `at`."""
     assert isinstance(call.func, p.Attr)
     rest = s.lines.text[s.lines.at(call.func.value.span)[1] : s.lines.at(call.span)[1]].lstrip(") ")
     lines: list[str] = []
@@ -137,15 +129,11 @@ def _backward_here(
     lines.append(f"{f'({loss} / {number})' if number is not None else loss}{rest}")
     if keep:
         lines.append(keep.format(loss))
-    try:
-        if keep and not editor.alone(at):
-            return None
-        editor.replace(at.span, lines[0])
-        if len(lines) > 1:
-            editor.insert_after(at, lines[1:])
-    except Unfixable:
-        return None
-    return loss
+    if keep and not editor.alone(at):
+        raise Unfixable
+    editor.replace(at.span, lines[0])
+    if len(lines) > 1:
+        editor.insert_after(at, lines[1:])
 
 
 def _own_name(s: Situation, at: p.Stmt, call: p.Call) -> str:

@@ -24,7 +24,7 @@ def ddp_without_no_sync(s: Situation) -> Iterator[Candidate]:
 
 def no_sync_without_forward(s: Situation) -> Iterator[Candidate]:
     """GA602: let the `with` start at the forward; else take it away and wrap as for GA601."""
-    inside_of = node_at(s, s.span) or s.place or p.Pass(s.span)
+    inside_of = node_at(s, s.span) or s.place
     around = next((n for n in s.outline.above(inside_of) if isinstance(n, p.With)), None)
     around = around if around is not None else s.place if isinstance(s.place, p.With) else None
     if not isinstance(around, p.With):

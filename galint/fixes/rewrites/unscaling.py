@@ -16,9 +16,7 @@ _CLIPS = {"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradien
 
 def early_unscale(s: Situation) -> Iterator[Candidate]:
     """GA301: move `unscale_`, with the clipping that follows it, in front of the step."""
-    unscale, step = s.place, s.step_statement
-    if unscale is None or step is None or unscale is step:
-        return
+    unscale, step = s.place, s.stepping
     block = clipping_block(s, unscale)
     if block is not unscale and clips(s, block):
         yield from _in_front_of(s, [block], whole_step(s, step))
@@ -129,8 +127,6 @@ def _is_unscale(stmt: p.Stmt) -> bool:
 def clip_scaled_gradients(s: Situation) -> Iterator[Candidate]:
     """GA302: move the `unscale_` that comes too late, or add one in front of the clipping."""
     clip, optimizer = s.place, optimizer_text(s)
-    if clip is None:
-        return
     function = s.outline.function(clip)
     seat = s.outline.seats[clip]
     unscales = [u for u in s.outline.seats if _is_unscale(u) and s.outline.function(u) is function]
