@@ -391,14 +391,16 @@ KEPT: dict[str, tuple[str, str]] = {
     ),
     "a loss is made and kept in one line": (
         "GA106",
-        "def train(loader):\n    losses = []\n    for _ in range(9):\n        for _ in range(4):\n            x, y = next(loader)\n"
-        "            loss = nn.functional.mse_loss(net(x), y); losses.append(loss)\n        (sum(losses) / 4).backward()\n"
-        "        losses = []\n        opt.step()\n        opt.zero_grad()\n",
+        "def train(loader, n):\n    losses = []\n    for i, (x, y) in enumerate(loader):\n"
+        "        loss = nn.functional.mse_loss(net(x), y) / n; losses.append(loss)\n"
+        + LAST
+        + "            sum(losses).backward()\n            losses = []\n            opt.step()\n            opt.zero_grad()\n",
     ),
     "the total is logged": (
         "GA106",
-        "def train(loader):\n    for _ in range(9):\n        total = 0\n        for _ in range(4):\n            x, y = next(loader)\n"
-        "            total = total + nn.functional.mse_loss(net(x), y) / 4\n        total.backward()\n        print(total)\n        opt.step()\n        opt.zero_grad()\n",
+        "def train(loader, n):\n    total = 0\n    for i, (x, y) in enumerate(loader):\n        total = total + nn.functional.mse_loss(net(x), y) / n\n"
+        + LAST
+        + "            total.backward()\n            print(total)\n            total = 0\n            opt.step()\n            opt.zero_grad()\n",
     ),
     "the step shares its line": (
         "GA303",
