@@ -39,8 +39,6 @@ def _range(m: Calls, s: Site) -> Value | None:
         node = nodes[index] if index < len(nodes) else None
         numbers.append(m.demand(part, role if is_stop else "counter", node))
     if any(n is None or n.value != int(n.value) for n in numbers if n is not None) or None in numbers:
-        if not parts:
-            return Opaque(s.text)
         count = {"window": m.scenario.window, "length": m.scenario.length, "epochs": m.scenario.epochs}.get(role, 3)
         return Range(0, count, 1, frozenset({s.text}))
     if not numbers:
@@ -57,9 +55,7 @@ def _range(m: Calls, s: Site) -> Value | None:
     keys = frozenset().union(*(n.keys for n in numbers if n is not None))
     if len(ints) == 1:
         return Range(0, ints[0], 1, keys)
-    if len(ints) == 2:
-        return Range(ints[0], _far(m, ints, parts, role), 1, keys)
-    return None
+    return Range(ints[0], _far(m, ints, parts, role), 1, keys)
 
 
 def _far(m: Calls, ints: list[int], parts: list[Value], role: str) -> int:

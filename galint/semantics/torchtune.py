@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint.run.site import Site
-from galint.run.values import NONE, Lit, Opaque, Value
+from galint.run.values import NONE, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -23,14 +23,6 @@ def _scale(m: Calls, s: Site) -> Value | None:
         return None
     m.rescale(m.modules_in(target), m.symbol(m.resolve(factor)), s.span)
     return NONE
-
-
-def _scaler_call(m: Calls, s: Site) -> Value | None:
-    """A gradient scaler that is called with parameters and a factor (`self._grad_scaler(parameters, 1 / tokens)`)."""
-    target, factor = s.arg(0), s.arg(1)
-    if not isinstance(target, Opaque) or not target.modules or isinstance(factor, Lit) or factor is None:
-        return None
-    return _scale(m, s)
 
 
 FUNCTIONS: dict[str, Meaning] = {
