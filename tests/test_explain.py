@@ -586,3 +586,41 @@ def test_a_compute_loss_that_ignores_the_item_count_is_warned_of(tmp_path: Path)
     ):
         (view,) = _explained(tmp_path, main=head + extra + loss + body)
         assert bool(view.warnings) == warned
+
+
+def test_a_loader_may_be_given_its_batch_size_by_place() -> None:
+    assert str(only(PLAIN.replace("batch_size=32", "32")).batch) == "32 × 4 = 128"
+    assert str(only(PLAIN.replace("data, batch_size=32", "data")).batch) != "32 × 4 = 128"
+
+
+def test_a_framework_is_known_through_two_classes(tmp_path: Path) -> None:
+    text = (
+        "import lightning as L\nclass Base(L.LightningModule):\n    pass\nclass Middle(Base):\n    pass\n"
+        "class Net(Middle):\n    def training_step(self, x, i):\n        return self.net(x)\nL.Trainer(accumulate_grad_batches=4)\n"
+    )
+    (view,) = _explained(tmp_path, main=text)
+    assert view.framework == "Lightning" and view.span.row == 7
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [("while (batch := next(batches, None)) is not None:", "while"), ("for x in batches:", "for x in batches:")],
+)
+def test_a_launched_loop_is_headed_by_its_first_line(tmp_path: Path, head: str, said: str) -> None:
+    engine = (
+        f"def train(model, batches, optimizer):\n    i = 0\n    {head}\n        (model(batch).mean() / 4).backward()\n        i += 1\n"
+        "        if i % 4 == 0:\n            optimizer.step()\n            optimizer.zero_grad()\n"
+    )
+    main = "import torch\nfrom engine import train\nnet = torch.nn.Linear(2, 1)\ntrain(net, iter(data), torch.optim.SGD(net.parameters()))\n"
+    (view,) = _explained(tmp_path, main=main, engine=engine)
+    assert view.text.startswith(said) and view.span.row == 3 and view.ledgers[0].n == 4
+
+
+def test_a_scaled_step_and_its_update_are_told_in_order() -> None:
+    text = (
+        PLAIN.replace("    loss.backward()", "    scaler.scale(loss).backward()")
+        .replace("opt.step()", "scaler.step(opt)\n        scaler.update()")
+        .replace("loader =", "scaler = torch.amp.GradScaler('cuda')\nloader =", 1)
+    )
+    kinds = [h.kind for h in first(only(text)).rows[-1].happenings]
+    assert kinds == ["forward", "backward", "step", "update", "clear"]

@@ -59,7 +59,9 @@ CALLS: dict[str, str] = {
     "a stack that gives its contexts away": PLAIN.format(
         "        from contextlib import ExitStack\n        stack = ExitStack()\n        stack.enter_context(torch.autocast('cuda'))\n        kept = stack.pop_all()\n        other = given.pop_all()\n        kept.close()"
     ),
-    "wrapper.update_params()": MMENGINE + LOOP + "        wrapper.update_params(*given)\n",
+    "wrapper.update_params()": MMENGINE
+    + LOOP
+    + "        wrapper.update_params(nn.functional.mse_loss(net(x), y))\n        wrapper.update_params(*given)\n",
     "wrapper.scale_loss(**options)": MMENGINE
     + LOOP
     + LOSS

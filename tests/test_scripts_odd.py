@@ -80,7 +80,7 @@ ODD = {
         f"def train(loader):\n{BODY.replace('% 4', '% args.n')}"
     ),
     "vars of the arguments": (
-        f"import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=4)\nargs = vars(p.parse_args())\ndef train(loader):\n{BODY.replace('% 4', '% args[{0}]'.format(repr('n'))).replace('/ 4', '/ args[{0}]'.format(repr('n')))}"
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=4)\nargs = vars(p.parse_args())\ndef train(loader):\n" + BODY.replace('% 4', '% args["n"]').replace('/ 4', '/ args["n"]')
     ),
     "getattr with a default": (
         f"def train(loader, args):\n    n = getattr(args, 'n', 4)\n{BODY.replace('% 4', '% n').replace('/ 4', '/ n')}"
