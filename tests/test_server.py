@@ -356,6 +356,26 @@ async def test_notebook(client: LanguageClient, tmp_path: Path) -> None:
     await document.codes()
 
 
+async def test_a_closed_notebook_has_no_findings(client: LanguageClient, tmp_path: Path) -> None:
+    uri = (tmp_path / "train.ipynb").as_uri()
+    cell = types.NotebookCell(types.NotebookCellKind.Code, f"{uri}#a")
+    book = types.NotebookDocument(uri, "jupyter-notebook", 1, [cell])
+    items = [types.TextDocumentItem(f"{uri}#a", "python", 1, BAD)]
+    client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(book, items))
+    document = Document.__new__(Document)
+    document.client, document.uri, document.version, document.text = client, f"{uri}#a", 1, BAD
+    await document.codes("GA101")
+    titled = types.NotebookDocumentChangeEvent(metadata={"title": "train"})
+    version = types.VersionedNotebookDocumentIdentifier(2, uri)
+    client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(version, titled))
+    await document.codes("GA101")
+    closing = types.DidCloseNotebookDocumentParams(
+        types.NotebookDocumentIdentifier(uri), [types.TextDocumentIdentifier(f"{uri}#a")]
+    )
+    client.notebook_document_did_close(closing)
+    await document.codes()
+
+
 # --- configuration -----------------------------------------------------------------------------------
 
 
@@ -395,6 +415,24 @@ async def test_client_settings(client: LanguageClient, tmp_path: Path) -> None:
         assert time.monotonic() < end
         await asyncio.sleep(0.02)
     await document.codes()  # the old settings stay
+
+
+async def test_a_saved_configuration_is_seen_without_a_watcher(client: LanguageClient, tmp_path: Path) -> None:
+    document = on_disk(client, tmp_path, BAD)
+    await document.codes("GA101")
+    file = tmp_path / "galint.toml"
+    file.write_text('ignore = ["GA101"]\n')
+    client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(file.as_uri())))
+    await document.codes()
+
+
+async def test_other_languages_are_left_alone(client: LanguageClient, tmp_path: Path) -> None:
+    prose = (tmp_path / "train.md").as_uri()
+    item = types.TextDocumentItem(prose, "markdown", 1, BAD)
+    client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+    document = on_disk(client, tmp_path, BAD)
+    await document.codes("GA101")
+    assert prose not in client.diagnostics
 
 
 async def test_excluded_files_are_left_alone(client: LanguageClient, tmp_path: Path) -> None:
@@ -463,6 +501,27 @@ def _until(process: subprocess.Popen[bytes], wanted: bytes) -> bytes:
         assert chunk, "the server left"
         out += chunk
     return out
+
+
+async def test_a_client_that_cannot_be_asked_pushes_its_settings() -> None:
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+    item = {"uri": "untitled:x.py", "languageId": "python", "version": 1, "text": BAD}
+    pushed = {"settings": {"galint": {"severity": {"GA101": "note"}}}}
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(
+        INITIALIZE
+        + message(method="initialized", params={})
+        + message(method="textDocument/didOpen", params={"textDocument": item})
+    )
+    process.stdin.flush()
+    await asyncio.wait_for(asyncio.to_thread(_until, process, b'"severity": 1'), WAIT)
+    process.stdin.write(message(method="workspace/didChangeConfiguration", params=pushed))
+    process.stdin.flush()
+    out = await asyncio.wait_for(asyncio.to_thread(_until, process, b'"severity": 3'), WAIT)
+    assert b"GA101" in out
+    await asyncio.to_thread(process.communicate, message(id=10, method="shutdown") + message(method="exit"), WAIT)
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize("after", [b"", INITIALIZE, INITIALIZE + b"Content-Length: 50\r\n\r\n{"])
