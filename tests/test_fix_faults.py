@@ -28,6 +28,17 @@ SYNCED = (
     + "def train(loader, n):\n    for i, (x, y) in enumerate(loader):\n        with {}:\n"
     "            loss = nn.functional.mse_loss(model(x), y) / n\n            loss.backward()\n"
 )
+DL = "        loss = nn.functional.mse_loss(model(x), y) / n\n"
+LONG_TEST = "(batch_index_within_the_epoch + 1) % gradient_accumulation_steps_of_the_run == 0"
+LONG_LOSS = (
+    "        loss = nn.functional.mse_loss(distributed_language_model(x), y) / gradient_accumulation_steps_of_the_run\n"
+)
+LONG = (
+    "distributed_language_model = torch.nn.parallel.DistributedDataParallel(net)\n\n\n"
+    "def train(loader, gradient_accumulation_steps_of_the_run):\n    for batch_index_within_the_epoch, (x, y) in enumerate(loader):\n"
+    + LONG_LOSS
+)
+COUNTED = "def train(loader, n):\n    k = 0\n    for x, y in loader:\n{}" + LD + BACK + "{}"
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 
 Case = tuple[str, str, list[tuple[str, str]], Applicability]
@@ -365,6 +376,93 @@ CASES: dict[str, Case] = {
         [("mse_loss(net(x)", "mse_loss(model(x)")],
         SAFE,
     ),
+    "a guard over several rows": (
+        "GA601",
+        DDP + FOR + DL + BACK + "        if (\n            (i + 1) % n == 0\n            or i + 1 == len(loader)\n        ):\n            opt.step()\n            opt.zero_grad()\n",
+        [IMPORT, (DL + BACK, "        with nullcontext() if (i + 1) % n == 0 or i + 1 == len(loader) else model.no_sync():\n    " + DL + "    " + BACK)],
+        SAFE,
+    ),
+    "a flag that says not yet": (
+        "GA601",
+        DDP + FOR + "        waiting = (i + 1) % n != 0\n" + DL + BACK + "        if not waiting:\n            opt.step()\n            opt.zero_grad()\n",
+        [IMPORT, (DL + BACK, "        with model.no_sync() if waiting else nullcontext():\n    " + DL + "    " + BACK)],
+        SAFE,
+    ),
+    "a condition too long for one line": (
+        "GA601",
+        LONG + BACK + f"        if {LONG_TEST}:\n            opt.step()\n            opt.zero_grad()\n",
+        [
+            IMPORT,
+            (
+                LONG_LOSS + BACK,
+                f"        boundary = {LONG_TEST}\n        with nullcontext() if boundary else distributed_language_model.no_sync():\n    {LONG_LOSS}    {BACK}",
+            ),
+        ],
+        SAFE,
+    ),
+    "both branches run backward": (
+        "GA602",
+        DDP + FOR + "        out = model(x)\n        if (i + 1) % n != 0:\n            with model.no_sync():\n                (out.mean() / n).backward()\n"
+        "        else:\n            (out.mean() / n).backward()\n            opt.step()\n            opt.zero_grad()\n",
+        [
+            IMPORT,
+            (
+                "        out = model(x)\n        if (i + 1) % n != 0:\n            with model.no_sync():\n                (out.mean() / n).backward()\n"
+                "        else:\n            (out.mean() / n).backward()\n            opt.step()\n            opt.zero_grad()\n",
+                "        with nullcontext() if (i + 1) % n == 0 else model.no_sync():\n            out = model(x)\n            if (i + 1) % n != 0:\n                (out.mean() / n).backward()\n"
+                "            else:\n                (out.mean() / n).backward()\n                opt.step()\n                opt.zero_grad()\n",
+            ),
+        ],
+        SAFE,
+    ),
+    "a flush behind the loop that asks for the rest": (
+        "GA205",
+        FOR + LD + BACK + STEP + "    if (i + 1) % n:\n        opt.step()\n        opt.zero_grad()\n",
+        [
+            (
+                "    if (i + 1) % n:\n",
+                "    if (i + 1) % n:\n        for parameter in net.parameters():\n            if parameter.grad is not None:\n                parameter.grad *= n / ((i + 1) % n)\n",
+            )
+        ],
+        UNSAFE,
+    ),
+    "counted twice": (
+        "GA401",
+        COUNTED.format("        k += 1\n", "        k = k + 1\n        if k % n == 0:\n            opt.step()\n            opt.zero_grad()\n"),
+        [("        k = k + 1\n", "")],
+        SAFE,
+    ),
+    "counted behind the guard": (
+        "GA401",
+        COUNTED.format("", "        if k >= n:\n            opt.step()\n            opt.zero_grad()\n            k = 0\n        k = k + 1\n"),
+        [("            k = 0\n        k = k + 1\n", "            k = 0\n"), ("        if k >= n", "        k = k + 1\n        if k >= n")],
+        UNSAFE,
+    ),
+    "counted only where nothing is stepped": (
+        "GA401",
+        COUNTED.format("", "        if k == n:\n            opt.step()\n            opt.zero_grad()\n            k = 0\n        else:\n            k += 1\n"),
+        [("        else:\n            k += 1\n", ""), ("        if k == n", "        k += 1\n        if k == n")],
+        SAFE,
+    ),
+    "a remainder of one": (
+        "GA401",
+        FOR + LD + BACK + "        if i % n == 1:\n            opt.step()\n            opt.zero_grad()\n",
+        [("if i % n == 1", "if (i + 1) % n == 0")],
+        SAFE,
+    ),
+    "a loop over gradients clears": (
+        "GA101",
+        FOR + "        for p in net.parameters():\n            if p.grad is not None:\n                p.grad.zero_()\n" + LD + BACK
+        + "        if (i + 1) % n == 0:\n            opt.step()\n",
+        [
+            ("        for p in net.parameters():\n            if p.grad is not None:\n                p.grad.zero_()\n", ""),
+            (
+                "            opt.step()\n",
+                "            opt.step()\n            for p in net.parameters():\n                if p.grad is not None:\n                    p.grad.zero_()\n",
+            ),
+        ],
+        SAFE,
+    ),
 }  # fmt: skip
 
 
@@ -414,6 +512,10 @@ KEPT: dict[str, tuple[str, str]] = {
     "the clipping shares its line with the step": (
         "GA302",
         SC + FOR + SL + "        if (i + 1) % n == 0:\n            " + CLIP.rstrip() + "; scaler.step(opt)\n            scaler.update()\n            opt.zero_grad()\n",
+    ),
+    "a guard over several rows with comments": (
+        "GA601",
+        DDP + FOR + DL + BACK + "        if (\n            (i + 1) % n == 0  # full\n            or i + 1 == len(loader)  # last\n        ):\n            opt.step()\n            opt.zero_grad()\n",
     ),
     "several losses at once": (
         "GA201",

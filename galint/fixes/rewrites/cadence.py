@@ -116,6 +116,7 @@ def _compared(s: Situation, node: p.Compare) -> Iterator[tuple[p.Expr, str, str]
             yield node, f"{shifted(s, left.left, -1)} % {n} == {target}", _LESS
             if target != "0":
                 yield node, f"{s.text(left)} == 0", "step when the remainder is zero"
+                yield node, f"{shifted(s, left.left, 1)} % {n} == 0", "count the micro-batch that just ran"
         if op in {"!=", ">"} and s.text(right) == "0":
             yield node, f"{s.text(left)} == 0", "step when the remainder is zero, not when it is not"
             yield node, f"{shifted(s, left.left, 1)} % {n} {op} 0", "count the micro-batch that just ran"

@@ -275,6 +275,8 @@ def _write(
         editor.wrap(*rows, f"with {model}.no_sync() if {hold} else {null}():")
         return
     header = f"with {null}() if {last} else {model}.no_sync():"
+    if last.startswith("not "):
+        header = f"with {model}.no_sync() if {said_as(s, condition, not positive)} else {null}():"
     if not editor.fits(indent, header):
         name = fresh(s.outline, "boundary", "is_boundary")
         editor.insert_before(rows[0], [f"{name} = {last}"])
@@ -315,9 +317,9 @@ def said_as(s: Situation, condition: p.Expr | str, positive: bool, operand: bool
     """The condition or its opposite as text on one line; `operand` of an `and`."""
     text = condition if isinstance(condition, str) else s.text(condition)
     if "\n" in text or "\r" in text:
-        if isinstance(condition, str) or "#" in text:
+        if "#" in text or '"""' in text or "'''" in text:
             raise Unfixable
-        text = p.text(condition)
+        text = " ".join(line.strip() for line in text.splitlines())
     plain = isinstance(condition, p.Name | p.Attr | p.Call | p.Compare)
     simple = plain or (isinstance(condition, str) and " and " not in text and " or " not in text)
     if positive:
