@@ -622,5 +622,6 @@ def test_a_scaled_step_and_its_update_are_told_in_order() -> None:
         .replace("opt.step()", "scaler.step(opt)\n        scaler.update()")
         .replace("loader =", "scaler = torch.amp.GradScaler('cuda')\nloader =", 1)
     )
-    kinds = [h.kind for h in first(only(text)).rows[-1].happenings]
-    assert kinds == ["forward", "backward", "step", "update", "clear"]
+    window = first(only(text))
+    assert [h.kind for h in window.rows[-1].happenings] == ["forward", "backward", "step", "update", "clear"]
+    assert window.verdict == "same" and not window.notes  # `scaler.step` has taken the loss scale away

@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from paper import python, run
+from paper import machine, python, run
 
 from galint.run.calls import Calls
+from galint.run.frame import RunOver
 from galint.run.values import Context, Module, Seq
 
 SETUP = """\
@@ -542,3 +543,59 @@ def test_numbers_of_the_data_are_data() -> None:
 def test_a_loss_is_a_sum_where_the_code_shows_it(text: str, summed: bool) -> None:
     m = ran(f"loss = {text}\nloss.backward()\n")
     assert [b.facts.summed for b in m.result.backwards] == [summed]
+
+
+# --- who is reached, and when a run ends -------------------------------------------------------------
+
+
+def test_no_sync_of_one_wrapper_leaves_another_synchronised() -> None:
+    text = (
+        DDP + "other = DistributedDataParallel(nn.Linear(4, 1))\nwith model.no_sync():\n"
+        "    (model(x).mean() + other(x).mean()).backward()\nwith other.no_sync():\n    (model(x).mean() + other(x).mean()).backward()\n"
+    )
+    m = ran(text)
+    path = {ident: getattr(module, "path", "") for ident, module in m.result.modules.items()}
+    flags = [{path[int(ident)]: flag for ident, flag in b.facts.synced} for b in m.result.backwards]
+    assert [list(found.values()) for found in flags] == [[False, True], [True, False]]
+
+
+SECOND = "second = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+ONCE = "net(x).mean().backward()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "applied"),
+    [
+        (SECOND + ONCE + "optimizer.zero_grad()\n" + ONCE, 1),  # the same parameters, cleared by the other one
+        (SECOND + ONCE + ONCE, 2),
+        (ONCE + SECOND + ONCE, 1),  # what was there before it was made may have gone with its parameters
+    ],
+)
+def test_an_optimizer_that_comes_into_play_late(text: str, applied: int) -> None:
+    m = ran(text + "second.step()\n")
+    (ledger,) = [k for k in m.result.ledgers.values() if k.steps]
+    assert [len(step.applied) for step in ledger.steps] == [applied]
+
+
+def test_a_toggled_optimizer_alone_gets_the_gradients() -> None:
+    """Lightning's `toggle_optimizer` switches the gradients of all other parameters off."""
+    text = (
+        "import lightning as L\nclass Gan(L.LightningModule):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.automatic_optimization = False\n        self.gen, self.disc = nn.Linear(4, 4), nn.Linear(4, 1)\n"
+        "    def configure_optimizers(self):\n        return torch.optim.SGD(self.gen.parameters()), torch.optim.SGD(self.disc.parameters())\n"
+        "    def training_step(self, batch, index):\n        first, second = self.optimizers()\n        first.zero_grad()\n        second.zero_grad()\n"
+        "        self.toggle_optimizer(first)\n        self.manual_backward(self.disc(self.gen(batch)).mean())\n"
+        "        self.untoggle_optimizer(first)\n        self.manual_backward(self.disc(self.gen(batch)).mean())\n"
+        "module = Gan()\nmodule.training_step(x, 0)\n"
+    )
+    m = ran(text)
+    alone, both = [b.optimizers for b in m.result.backwards]
+    assert len(both) == 2 and alone == both[:1]
+
+
+def test_a_run_ends_with_the_last_backward_that_it_may_see() -> None:
+    m, frame, program = machine(SETUP + "while True:\n    net(x).mean().backward()\n")
+    m.max_backwards = 3
+    with pytest.raises(RunOver):
+        m.run_body(program.body, frame)
+    assert len(m.result.backwards) == 3 and m.result.truncated
