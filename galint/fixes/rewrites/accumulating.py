@@ -50,7 +50,7 @@ def _unpacked(s: Situation, call: p.Call) -> Iterator[Candidate]:
         return
     yield s.done(editor, "give `accumulate` the models, not a list of them")
     assert isinstance(call.func, p.Attr)
-    if _through(s, editor, call, s.text(call.func.value)):
+    if isinstance(value, p.Sequence) and _through(s, editor, call, s.text(call.func.value)):
         yield s.done(editor, "give `accumulate` the models, not a list of them, and call the Accelerator's backward")
 
 
