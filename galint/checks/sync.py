@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from galint.checks.view import View
 from galint.ledger import Entry, Step
 from galint.source import Span
+
+_RANKS = re.compile(r"rank\b\W* != \(?-1|world_size\W* > 1|(^|[._])(is_)?(ddp|distributed)$|is_initialized\(\)$")
+_ONE = re.compile(r"rank\b\W* == \(?-1|world_size\W* (==|<=) 1|(^|[._])single_(gpu|process)$")
 
 
 @dataclass(slots=True)
@@ -30,14 +34,21 @@ class SyncWindow:
 
 def windows(view: View) -> Iterator[SyncWindow]:
     """Full windows of models whose wrapping is visible; a step that runs a closure evaluates one batch again instead."""
-    if view.run.facts.get("closure"):
+    if view.run.facts.get("closure") or _alone(view.scenario.choices):
         return
     for ledger in view.ledgers:
         for step in view.steps(ledger)[1:3] or view.steps(ledger)[:1]:
             total = list(dict.fromkeys(step.window))
             if len(total) < 2 or not step.applied or not view.repeats(step):
                 continue
+            if len({e.seq for e in (*step.applied, *(e for e, _ in step.lost))}) < 2:
+                continue  # one backward all-reduces once, however many parts of the batch its loss was summed over
             yield from _of_step(view, step, total)
+
+
+def _alone(choices: dict[str, bool]) -> bool:
+    """True where a run took the program for one process, and the model is wrapped all the same: no such program runs."""
+    return any((_RANKS if not taken else _ONE).search(key) is not None for key, taken in choices.items())
 
 
 def _of_step(view: View, step: Step, total: list[int]) -> Iterator[SyncWindow]:

@@ -123,6 +123,10 @@ class Branches(Assign):
         trains = {BACKWARD, STEP}
         gradient = (body | orelse) & GRADIENT
         role = value.role if isinstance(value, Opaque) else ""
+        checks = raises(stmt.body) and not body & trains, raises(stmt.orelse) and not orelse & trains
+        asks = isinstance(stmt.test, p.BoolOp) and checks[0] != checks[1] and not self.loops
+        if asks and isinstance(value, Opaque) and "__default__" in value.items:
+            return checks[1]  # an argument check in which a made-up number takes part
         if isinstance(value, Opaque) and "__default__" in value.items:
             default = bool(getattr(value.items["__default__"], "value", False))
         elif role == "rank":
@@ -165,6 +169,8 @@ class Branches(Assign):
         taken_key = key
         relevant = bool(gradient) or (leaves and data and bool(self.loops))
         taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=p.text(stmt.test))
+        if asks and checks[not taken] and taken_key.removeprefix("not ") not in self.scenario.choices:
+            return not taken  # what was taken before, for one part of the check, leads around it
         left = (orelse if taken else body) | (self.static.body_tags(rest) if leaves and taken else frozenset())
         if BACKWARD in left and BACKWARD not in (body if taken else orelse):
             self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))

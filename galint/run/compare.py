@@ -123,6 +123,8 @@ class Compare(Attributes):
         if node.op == "or" and _covers(unknown):
             return Lit(True, keys, moduli[-4:])
         path = f" {node.op} ".join(v.path for v in unknown if isinstance(v, Opaque | Tensor)) or p.text(node)
+        if path.startswith("not "):
+            path = f"({path})"  # `not a and not b` is no negation of `a and not b`
         out = Opaque(path, data=all(self.is_data(v) for v in unknown), born=max(map(self.born_of, unknown)))
         out.role = "condition"
         if moduli:
@@ -306,7 +308,10 @@ class Compare(Attributes):
                 return Lit(not negate)
             if isinstance(right, Lit) and isinstance(right.value, str) and isinstance(left.value, str):
                 return Lit((left.value in right.value) != negate, left.keys | right.keys)
-        path = f"{spelled(left)} in {spelled(right)}"
+        where = spelled(right)
+        if where == "#" and isinstance(node, p.Compare):
+            where = p.text(node.comparators[-1])  # two dictionaries are two conditions
+        path = f"{spelled(left)} in {where}"
         out = Opaque(
             f"not {path}" if negate else path, role="condition", data=self.is_data(left) or self.is_data(right)
         )

@@ -38,6 +38,20 @@ def length_of(m: Execute, value: Value) -> Value:
     return Opaque(f"len(#{m.tick()})")
 
 
+def unknown_length(m: Execute, value: Value) -> Opaque | None:
+    """The length of something that a comprehension cannot be run out over; None where it can."""
+    while isinstance(value, Iterable) and value.kind in {"enumerate", "zip"} and value.args:
+        value = value.args[0]
+    value = m.resolve(value)
+    whole = isinstance(value, Seq) and not value.open
+    if whole or not isinstance(value, Seq | Opaque) or getattr(value, "elements", None) is not None:
+        return None
+    if isinstance(value, Opaque) and (value.kind == "params" or value.role in {"param", "params"}):
+        return None
+    size = length_of(m, value)
+    return size if isinstance(size, Opaque) else None
+
+
 def element_of(m: Execute, value: Opaque, index: int, token: int, role: str) -> Value:
     """Element `index` of something opaque, drawn at `token`: data of its own, or a thing that stays the same."""
     if not value.data and value.kind != "loader" and (role in {"idle", "comp", "other", "build"} or value.modules):

@@ -8,6 +8,7 @@ from typing import Any
 
 from galint import program as p
 from galint.run.arithmetic import Arithmetic
+from galint.run.elements import unknown_length
 from galint.run.frame import Frame, Signal
 from galint.run.values import NONE, Function, Lit, Mapping, Opaque, Seq, Value
 
@@ -136,6 +137,7 @@ class Evaluate(Arithmetic):
         out: list[Value] = []
         keys: list[Value] = []
         relevant = bool(self.static.tags(node))
+        sources: list[Value] = []
 
         def level(depth: int) -> Signal | None:
             self.burn()
@@ -153,9 +155,10 @@ class Evaluate(Arithmetic):
                         return None
                 return level(depth + 1)
 
-            return self.iterate(
-                self.eval(gen.iter, inner if depth else frame), each, node, "comp" if not relevant else "micro"
-            )
+            source = self.eval(gen.iter, inner if depth else frame)
+            if not depth:
+                sources.append(source)
+            return self.iterate(source, each, node, "comp" if not relevant else "micro")
 
         level(0)
         if node.kind == "dict":
@@ -164,7 +167,12 @@ class Evaluate(Arithmetic):
                 for k, v in zip(keys, out, strict=True)
             }
             return Mapping(items)
-        return Seq(out, "list" if node.kind != "set" else "set", path=p.text(node))
+        made = Seq(out, "list" if node.kind != "set" else "set", path=p.text(node))
+        if not relevant and out and all(map(_plain, out)) and (size := unknown_length(self, sources[0])) is not None:
+            made.open = True  # it was run for one element of them all
+            if len(node.generators) == 1 and not node.generators[0].ifs:
+                made.length = size
+        return made
 
     def eval_await(self, node: p.Await, frame: Frame) -> Value:
         """`await x` is `x`."""
@@ -203,6 +211,15 @@ def _switches(node: p.IfExp, truth: bool) -> bool:
         return False
     chosen, other = sides if truth else sides[::-1]
     return bool(chosen.value == 1 < other.value)  # type: ignore[attr-defined]
+
+
+def _plain(value: Value) -> bool:
+    """Data and numbers, of which there may be any many; not models, optimizers or losses."""
+    if isinstance(value, Seq):
+        return all(map(_plain, value.elts))
+    if isinstance(value, Mapping):
+        return all(map(_plain, value.items.values()))
+    return isinstance(value, Lit) or (type(value) is Opaque and not value.kind and not value.modules)
 
 
 _EVAL: dict[type, Any] = {

@@ -13,6 +13,9 @@ from galint.run.names import CONFIG, FRAMEWORKS
 from galint.run.nodes import path_terminal, terminal
 from galint.run.values import NONE, Class, Context, External, Function, Lit, Opaque, Value
 
+_PROTOCOL = frozenset({"", "StopIteration", "IndexError", "StopAsyncIteration", "SystemExit", "KeyboardInterrupt"})
+"""Exceptions that a program steers by, and `raise` alone, which hands one on."""
+
 
 class Execute(Loops):
     """The statement half of the machine."""
@@ -66,7 +69,10 @@ class Execute(Loops):
     def run_raise(self, stmt: p.Raise, frame: Frame) -> None:
         """`raise X`."""
         exc = stmt.exc.func if isinstance(stmt.exc, p.Call) else stmt.exc
-        raise UserRaise(terminal(exc))
+        name = terminal(exc)
+        if self.scenario.onward and name not in _PROTOCOL and not any(_handles(h, name) for h in self.handlers):
+            return  # no run reaches the training but past this: what it checks, the program's own data pass
+        raise UserRaise(name)
 
     def run_scope(self, stmt: p.Scope, frame: Frame) -> None:
         """`global` and `nonlocal`."""
@@ -210,10 +216,13 @@ class Execute(Loops):
         catches = any(_catches_stop(h) for h in stmt.handlers)
         self.finite_iterators += catches
         counted = catches
+        depth = len(self.handlers)
+        self.handlers += stmt.handlers
         try:
             try:
                 signal = self.run_body(stmt.body, frame)
             except UserRaise as raised:
+                del self.handlers[depth:]
                 self.finite_iterators -= counted
                 counted = False
                 for handler in stmt.handlers:
@@ -224,6 +233,7 @@ class Execute(Loops):
                 signal = self.run_body(stmt.orelse, frame)
             return signal
         finally:
+            del self.handlers[depth:]
             self.finite_iterators -= counted
             if stmt.final:
                 self._finally(stmt, frame)

@@ -127,7 +127,7 @@ class Explorer(EntryCalls):
         scenario = Scenario()
         first = self.run(entry, scenario)
         if not first.backwards:
-            flipped = self._toward_training(entry, scenario, first)
+            flipped = self._toward_training(entry, scenario, first) or self._past_checks(entry, scenario, first)
             if flipped is None:
                 return EntryRuns(entry, first, first)
             first, scenario = flipped
@@ -173,6 +173,16 @@ class Explorer(EntryCalls):
             if result.backwards and not result.facts.get(avoid):
                 return result, changed
         return None
+
+    def _past_checks(self, entry: Entry, scenario: Scenario, first: RunResult) -> tuple[RunResult, Scenario] | None:
+        """A run past the exceptions that end every other one before it trains."""
+        if not first.stopped.startswith("it raises"):
+            return None
+        onward = scenario.variant(onward=True)
+        result = self.run(entry, onward)
+        if result.backwards:
+            return result, onward
+        return self._toward_training(entry, onward, result)
 
     def window_of(self, run: RunResult, scenario: Scenario) -> int:
         """The N of a run: the modulus of its step guards, else the longest window."""

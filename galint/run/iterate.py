@@ -89,6 +89,8 @@ def _last(m: Execute, flag: bool) -> None:
 def _known(m: Execute, items: list[Value], each: Each, role: str, source: Value) -> Signal | None:
     if role == "idle" and len(items) > 8:
         items = items[:_IDLE]
+    if role in {"idle", "other", "build"} and m.loops and isinstance(source, Seq) and source.open:
+        m.loops[-1].cut = True  # what the loop collects from it is as incomplete
     for index, item in enumerate(items):
         _last(m, index == len(items) - 1)
         signal = each(item)

@@ -50,6 +50,7 @@ class Machine:
         self.unscaled: dict[tuple[str, str], int] = {}
         self.rare_seen: dict[str, int] = {}
         self.finite_iterators = 0
+        self.handlers: list[p.Handler] = []
         self.grad_hooks: list[tuple[Value, Value, Any]] = []
         self.settings: dict[str, int] = {}
         self.toggled: Optimizer | None = None

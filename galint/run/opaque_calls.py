@@ -35,6 +35,8 @@ _BENIGN = re.compile(
 )
 
 
+_ENDLESS = re.compile(r"(^|_)(cycle|cycled|infinite|endless|forever|inf_?loop)(_|$)|^(Infinite|Endless|Cycl)[A-Za-z]*$")
+"""What starts a loader again whenever it ends."""
 _HARMLESS = frozenset({"__", "zero_", "clamp_", "clip_", "nan_to_num_", "detach_", "requires_grad_"})
 """What is done to a gradient in place without scaling it as a whole."""
 _LIVE = (Module, Optimizer)
@@ -132,6 +134,8 @@ class OpaqueCalls(Classes):
         if lazy is not None and not data and _WRAPS.search(last):
             return lazy
         loader = next((v for v in values if isinstance(v, Opaque) and v.kind == "loader"), None)
+        if loader is not None and _ENDLESS.search(last) and len(values) == 1:
+            return Iterable("cycle", [loader])
         if loader is not None:
             opaque.kind, opaque.length = "loader", length_of(self, loader)
             opaque.modules = frozenset()

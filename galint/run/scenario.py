@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from galint.source import Span
@@ -25,12 +25,12 @@ class Scenario:
     choices: dict[str, bool] = field(default_factory=dict)
     rare: str | None = None
     rare_at: int = 0
+    onward: bool = False
+    """Whether a `raise` that nothing handles is passed over: where it stands on every way to the training."""
 
     def variant(self, **changes: Any) -> Scenario:
         """A copy with some fields replaced; dictionaries are merged, not replaced."""
-        out = Scenario(
-            self.window, self.length, self.start, self.epochs, dict(self.values), dict(self.choices), self.rare
-        )
+        out = replace(self, values=dict(self.values), choices=dict(self.choices), rare_at=0)
         for name, value in changes.items():
             if isinstance(value, dict):
                 getattr(out, name).update(value)

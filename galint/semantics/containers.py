@@ -19,13 +19,15 @@ def _collect(kind: str) -> Meaning:
             return Seq([], kind)
         value = s.args[0]
         if isinstance(value, Seq):
-            return Seq(list(value.elts), kind)
+            out = Seq(list(value.elts), kind)
+            out.open, out.length = value.open, value.length
+            return out
         if isinstance(value, Mapping):
             return Seq([Lit(k) for k in value.items], kind)
         if isinstance(value, Iterable) and value.kind == "zip" and all(isinstance(a, Seq) for a in value.args):
-            out: list[Value] = []
-            drive(m, value, lambda v: out.append(v), s.node, "comp")
-            return Seq(out, kind)
+            pairs: list[Value] = []
+            drive(m, value, lambda v: pairs.append(v), s.node, "comp")
+            return Seq(pairs, kind)
         if isinstance(value, Range) and len(range(value.start, value.stop, value.step)) <= 64:
             return Seq([Lit(i, value.keys) for i in range(value.start, value.stop, value.step)], kind)
         if isinstance(value, Iterable):
@@ -153,7 +155,12 @@ def _sort(m: Calls, s: Site) -> Value | None:
 
 def _sorted(m: Calls, s: Site) -> Value | None:
     found = _collect("list")(m, s)
-    return Seq(_ordered(m, found.elts, s)) if s.args and isinstance(found, Seq) else found
+    if not (s.args and isinstance(found, Seq)):
+        return found
+    out = Seq(_ordered(m, found.elts, s))
+    if isinstance(s.args[0], Seq):
+        out.open, out.length = s.args[0].open, s.args[0].length
+    return out
 
 
 def _ordered(m: Calls, items: list[Value], s: Site) -> list[Value]:

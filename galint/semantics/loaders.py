@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from galint.run.elements import length_of
 from galint.run.nodes import path_terminal
 from galint.run.site import Site
-from galint.run.values import FALSE, Lit, Opaque, Seq, Value
+from galint.run.values import FALSE, Lit, Opaque, Seq, Tensor, Value
 from galint.semantics.configured import target_micro_batch
 from galint.semantics.types import Meaning
 
@@ -34,7 +34,9 @@ def _loader(m: Calls, s: Site) -> Value | None:
         m.result.facts["target_micro_batch"] = target
     batches = _batches(m, s, size)
     if batches is None:
-        return None
+        held = s.arg(0, "dataset")
+        over_tensors = isinstance(held, Tensor) and not held.grad  # `TensorDataset(torch.tensor(…), …)`
+        return Opaque(f"{path_terminal(s.name)}(…)@{s.span.row}", "loader") if over_tensors else None
     made = m.unknown_call(s, s.name)
     if type(made) is Opaque:
         made.items["__batches__"] = Lit(batches)
