@@ -6,6 +6,7 @@ Shared by the abstract run and the tracer; it knows neither syntax trees nor tor
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -61,6 +62,8 @@ class Coefficient:
 
 
 def _power(name: str, exponent: int) -> str:
+    if re.search(r" [-+*/%] ", name):
+        name = f"({name})"
     return name if abs(exponent) == 1 else f"{name}^{abs(exponent)}"
 
 

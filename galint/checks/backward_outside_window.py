@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 
+from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
-from galint.checks.windows import divides_by
+from galint.checks.windows import calls, divides_by, program_nodes
 from galint.ledger import OptimizerLedger, Step
 from galint.run.facts import BackwardFact
 from galint.source import Span
@@ -57,7 +58,24 @@ def _only(
     fact = facts.get(entry.seq)
     if fact is None or fact.order > 1 or abs(view.coefficient(entry).value) != Fraction(1, n):
         return None
-    return entry.span if len(_forwards(view, before, step)) == n else None
+    if len(_forwards(view, before, step)) != n or _grows(view, entry.span):
+        return None
+    return entry.span
+
+
+def _grows(view: View, backward: Span) -> bool:
+    """Whether what a backward starts from is a sum that the program adds to: the others contribute through it."""
+    names = {
+        n.id
+        for call in calls(view)
+        if call.span == backward
+        for n in view.static.walk(call.func)
+        if isinstance(n, p.Name)
+    }
+    return any(
+        isinstance(n, p.AugAssign) and n.op == "+" and isinstance(n.target, p.Name) and n.target.id in names
+        for n in program_nodes(view)
+    )
 
 
 def _forwards(view: View, before: Step, step: Step) -> set[int]:

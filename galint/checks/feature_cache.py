@@ -10,13 +10,17 @@ from galint.run.nodes import terminal
 
 def caches_features(view: View) -> bool:
     """Whether the program joins a live part with the cached others: `cat(cached[:j] + [part] + cached[j + 1:])`
-    or `cat([*cached[:j], part, *cached[j + 1:]])`.
+    or `cat([*cached[:j], part, *cached[j + 1:]])`, or leaves that to the package GradCache.
 
     The losses of such parts are N times the same loss, and their gradients add up to the large batch's (GradCache,
     Gao et al. 2021, https://arxiv.org/abs/2101.06983).
     """
     return any(
-        isinstance(node, p.Call) and terminal(node.func) in {"cat", "concat", "concatenate"} and _joins(node)
+        isinstance(node, p.Call)
+        and (
+            terminal(node.func) in {"GradCache", "build_cache"}
+            or (terminal(node.func) in {"cat", "concat", "concatenate"} and _joins(node))
+        )
         for node in program_nodes(view)
     )
 

@@ -35,12 +35,16 @@ class Scaling:
 
 def scalings(view: View) -> Iterator[Scaling]:
     """For each backward of a steady, full window: is its coefficient free of N?"""
+    if any("deepspeed" in key.lower() and taken for key, taken in view.scenario.choices.items()):
+        return  # where the engine is on, it runs the backwards and divides: the others belong to runs without it
     for ledger in view.ledgers:
         if view.run.facts.get("closure") or view.run.facts.get("manual_grad") or _rescaled(view):
             continue
         cadence = view.cadence(ledger)
         steps = view.steps(ledger)
-        for step in steady(view, steps):
+        chosen = steady(view, steps)
+        whole = [s for s in chosen if cadence is not None and len(dict.fromkeys(s.window)) == cadence.n]
+        for step in whole or chosen:
             distinct = list(dict.fromkeys(e.micro for e in step.applied))
             spans = {e.span for e in step.applied}
             lost = any(e.span in spans for e, _ in step.lost)

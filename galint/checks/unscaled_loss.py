@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from galint import program as p
 from galint.checks.feature_cache import caches_features
 from galint.checks.finding import Finding
 from galint.checks.scaling import Scaling, late_divisions, scalings
 from galint.checks.view import View
+from galint.checks.windows import calls
 from galint.source import Span
 
 CODE = "GA201"
 WITNESS = "even"
+_COUNT = re.compile(r"n_?tok|num_?tok|tokens|n_?samples|num_?samples|n_?valid|num_?valid|numel\(|\blen\(|count", re.I)
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -23,8 +27,24 @@ def check(view: View) -> Iterator[Finding]:
             continue
         if caches_features(view):
             return
+        if _counted_elsewhere(view, scaling.backward.span):
+            continue
         reported.add(scaling.backward.span)
         yield _finding(view, scaling)
+
+
+def _counted_elsewhere(view: View, backward: Span) -> bool:
+    """Whether another backward divides the very same loss by a count of samples or tokens: then the loss is their sum."""
+    found = {c.span: c.func for c in calls(view) if isinstance(c.func, p.Attr) and c.func.name == "backward"}
+    if backward not in found:
+        return False
+    spelled = {p.text(n) for n in view.static.walk(found[backward]) if isinstance(n, p.Name | p.Attr | p.Subscript)}
+    return any(
+        isinstance(n, p.BinOp) and n.op == "/" and p.text(n.left) in spelled and _COUNT.search(p.text(n.right))
+        for span, func in found.items()
+        if span != backward
+        for n in view.static.walk(func)
+    )
 
 
 def _finding(view: View, scaling: Scaling) -> Finding:

@@ -70,7 +70,8 @@ class Execute(Loops):
         """`raise X`."""
         exc = stmt.exc.func if isinstance(stmt.exc, p.Call) else stmt.exc
         name = terminal(exc)
-        if self.scenario.onward and name not in _PROTOCOL and not any(_handles(h, name) for h in self.handlers):
+        checks = self.scenario.onward and stmt not in self.static.dead_ends
+        if checks and name not in _PROTOCOL and not any(_handles(h, name) for h in self.handlers):
             return  # no run reaches the training but past this: what it checks, the program's own data pass
         raise UserRaise(name)
 

@@ -165,3 +165,13 @@ class Index:
             kind = kind_by_use(name, self.uses.get(name, set()), self.called_with.get(name, set()))
             self._kinds[name] = kind
         return kind
+
+    @cached_property
+    def dead_ends(self) -> frozenset[p.Node]:
+        """`raise` statements before others of their block, which therefore never run."""
+        blocks = [*self.bodies]
+        for node in self.everything():
+            blocks += [getattr(node, name, ()) for name in ("body", "orelse", "final")]
+        return frozenset(
+            s for block in blocks if isinstance(block, tuple) for s in block[:-1] if isinstance(s, p.Raise)
+        )

@@ -9,6 +9,7 @@ from galint.ledger import ONE
 from galint.run.classes import Classes
 from galint.run.elements import length_of
 from galint.run.nodes import path_terminal
+from galint.run.reach import BACKWARD
 from galint.run.site import Site
 from galint.run.values import (
     Function,
@@ -66,6 +67,8 @@ class OpaqueCalls(Classes):
         if last.endswith("_") and last not in _HARMLESS and _changes_gradient(site):
             self.result.facts["manual_grad"] = True
         receiver = site.receiver
+        if Function in kinds and self.loops and (given := self._training_function(values)) is not None:
+            return self.call_value(given, [], {}, site.node, site.frame)  # `timed(train_step)`
         data = any(self.is_data(v) for v in values)
         if data and isinstance(receiver, Module) and not _BENIGN.search(last):
             # `model.training_step(batch)` and the like
@@ -143,6 +146,14 @@ class OpaqueCalls(Classes):
             if last.lower() in {"ema", "modelema", "ema_model"} or "ema" in last.lower() or "copy" in last.lower():
                 opaque.modules = frozenset()
         return opaque
+
+    def _training_function(self, values: list[Value]) -> Function | None:
+        """A function without arguments that runs backward and is handed to code out of sight, which calls it."""
+        for value in values:
+            node = value.node if isinstance(value, Function) else None
+            if isinstance(node, p.FunctionDef) and not node.params and BACKWARD in self.static.tags(node):
+                return value  # type: ignore[return-value]
+        return None
 
     def _settings(self, values: list[Value]) -> frozenset[str]:
         """Spellings of the settings handed to a call."""

@@ -183,8 +183,9 @@ class Reach(Index):
             if re.search(r"optim", spelled, re.I):
                 tags |= {BACKWARD, STEP}
         for arg in node.args:  # a function handed over is a function that may be called
-            if isinstance(arg.value, p.Name) and arg.value.id in self.functions:
-                calls.add((arg.value.id, True))
+            if isinstance(arg.value, p.Name):
+                if any(f not in self.method_of for f in self.functions.get(arg.value.id, ())):  # `step` is no method
+                    calls.add((arg.value.id, True))
             elif (
                 isinstance(arg.value, p.Attr) and p.text(arg.value.value) == "self" and arg.value.name in self.functions
             ):

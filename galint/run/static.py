@@ -46,11 +46,14 @@ class Static(Reach):
         return known
 
     def _given_losses(self, node: p.If) -> Iterator[str]:
+        made: set[str] = set()
         for part in (n for stmt in node.body for n in self.walk(stmt)):
             if isinstance(part, p.Assign | p.AugAssign):
                 target = part.targets[0] if isinstance(part, p.Assign) else part.target
                 if isinstance(target, p.Name) and LOSS_NAME.search(target.id):
-                    if any(isinstance(n, p.Call) for n in self.walk(part)):
+                    within = self.walk(part.value)
+                    if any(isinstance(n, p.Call) or (isinstance(n, p.Name) and n.id in made) for n in within):
+                        made.add(target.id)
                         yield target.id
 
     def _find_window_names(self) -> None:

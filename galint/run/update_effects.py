@@ -32,4 +32,8 @@ def _may(name: str) -> bool:
 
 
 def _last(node: p.Expr) -> str:
+    if isinstance(node, p.Call) and node.args and _last(node.func).startswith("unwrap"):
+        return _last(node.args[0].value)  # `accelerator.unwrap_model(ema).update()`
+    if isinstance(node, p.Attr) and node.name == "module":
+        return _last(node.value)
     return node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""

@@ -1,0 +1,2 @@
+def lines(path):
+    return [f"{index} {index + 1} {path}" for index in range(6)]
