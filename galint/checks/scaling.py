@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from galint import program as p
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
-from galint.run.nodes import terminal
+from galint.run.nodes import path_terminal, terminal
 from galint.source import Span
 
 _CHUNKY = re.compile(r"micro|chunk|accum|split|mini|sub|batch|piece|part|shard|round", re.I)
@@ -67,7 +67,8 @@ def scalings(view: View) -> Iterator[Scaling]:
             for entry in _first_of_each(step):
                 if entry.micro not in window and cadence is None:
                     continue  # a loss of the whole batch, before or after the micro-batches
-                coefficients = tuple(c.substitute(view.known) for c in entry.facts.terms)
+                shared, passes = _shared(view, step, entry)
+                coefficients = tuple(c.substitute(view.known).times(passes) for c in entry.facts.terms)
                 yield Scaling(
                     step,
                     ledger,
@@ -75,9 +76,29 @@ def scalings(view: View) -> Iterator[Scaling]:
                     len(window),
                     cadence.label if cadence is not None else _loop_label(view, step),
                     coefficients,
-                    _unscaled(view, ledger, entry, coefficients, keys),
+                    _unscaled(view, ledger, entry, coefficients, keys - shared, shared, passes),
                     _assumptions(view, entry),
                 )
+
+
+def _shared(view: View, step: Step, entry: Entry) -> tuple[frozenset[str], int]:
+    """The setting by which several passes over one micro-batch share its loss, and how many they are; else none and 1.
+
+    `for _ in range(passes): (loss(batch + delta) / passes).backward()` applies the micro-batch's loss once.
+    """
+    passes = len({e.seq for e in step.applied if e.micro == entry.micro and e.span == entry.span})
+    where = next((b.where for b in view.run.backwards if b.seq == entry.seq), ())
+    node = loop_node(view, where[-1][0]) if where and passes > 1 else None
+    if not isinstance(node, p.For):
+        return frozenset(), 1
+    words = set(re.findall(r"\w+", p.text(node.iter)))
+    own = {label.lstrip("≥") for guard in step.guards for label, _ in guard.moduli}  # N, by which the step is gated
+    found = {
+        key
+        for key in entry.facts.keys
+        if own and key not in own and view.known.get(key) == passes and path_terminal(key) in words
+    }
+    return (frozenset(found), passes) if len(found) == 1 else (frozenset(), 1)
 
 
 def _rescaled(view: View) -> bool:
@@ -140,12 +161,18 @@ def _loop_label(view: View, step: Step) -> str:
 
 
 def _unscaled(
-    view: View, ledger: OptimizerLedger, entry: Entry, coefficients: tuple[Coefficient, ...], keys: frozenset[str]
+    view: View,
+    ledger: OptimizerLedger,
+    entry: Entry,
+    coefficients: tuple[Coefficient, ...],
+    keys: frozenset[str],
+    shared: frozenset[str],
+    passes: int,
 ) -> bool:
     """True when an addend stands whole, and no factor of any other can be 1/N, seen or unseen."""
     facts = entry.facts
-    own = view.coefficient(entry)
-    kept = facts.term_keys or (facts.keys,) * len(coefficients)
+    own = view.coefficient(entry).times(passes)
+    kept = tuple(k - shared for k in facts.term_keys or (facts.keys,) * len(coefficients))
     terms = list(zip(coefficients, kept, strict=False))
     lighter = [(c, k) for c, k in terms if c.symbols or abs(c.value) < 1 or any(map(_is_setting, k))]
     if facts.summed or len(lighter) == len(terms):
@@ -160,9 +187,9 @@ def _unscaled(
         return False  # N = nominal batch / batch size: such loops scale by samples somewhere
     if facts.keys & {"accelerate", "deepspeed", "mmengine"}:
         return False
-    if any(map(_is_setting, facts.keys.difference(*kept))):
+    if any(map(_is_setting, facts.keys.difference(shared, *kept))):
         return False  # a setting takes part in the factor, and its default may hide N
-    if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden | facts.keys):
+    if "?" in facts.hidden or any(names_n(view, key, keys) for key in (facts.hidden | facts.keys) - shared):
         return False
     cadence = view.cadence(ledger)
     if cadence is not None and str(cadence.n) in facts.hidden:

@@ -16,9 +16,8 @@ def passes(network, batch, args):
 
 
 def train(network, optimizer, loader, args):
-    for _ in range(args.epochs):
-        for step, batch in enumerate(loader):
-            passes(network, batch, args)
-            if (step + 1) % args.gradient_accumulation_steps == 0 or step + 1 == len(loader):
-                optimizer.step()
-                optimizer.zero_grad()
+    for step, batch in enumerate(loader):
+        passes(network, batch, args)
+        if (step + 1) % args.gradient_accumulation_steps == 0:
+            optimizer.step()
+            optimizer.zero_grad()

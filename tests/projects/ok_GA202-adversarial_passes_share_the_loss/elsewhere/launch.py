@@ -16,7 +16,7 @@ class Regression(nn.Module):
 
 torch.manual_seed(0)
 inputs = [torch.randn(8, 6) for _ in range(8)]
-args = SimpleNamespace(gradient_accumulation_steps=4, adv_steps=3, adv_lr=0.1, epochs=2)
+args = SimpleNamespace(gradient_accumulation_steps=4, adv_steps=3, adv_lr=0.1)
 network = Regression()
 optimizer = torch.optim.AdamW(network.parameters())
 train(network, optimizer, [{"x": x, "y": x[:, :2].exp()} for x in inputs], args)
