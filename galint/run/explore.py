@@ -16,7 +16,7 @@ from galint.run.machine import FOREIGN
 from galint.run.reach import BACKWARD
 from galint.run.scenario import Choice, Scenario
 from galint.run.static import Static
-from galint.run.summary import loops_of, moduli_of, multiple, negation, signature
+from galint.run.summary import loops_of, moduli_of, multiple, negation, one_by_one, signature
 
 _RUN_FUEL = 60_000
 _FILE_FUEL = 400_000
@@ -147,6 +147,8 @@ class Explorer(EntryCalls):
         return runs
 
     def _with_tail(self, entry: Entry, base: RunResult, scenario: Scenario, n: int) -> EntryRuns:
+        if one_by_one(base):
+            return EntryRuns(entry, base, base, Later(self, entry, base, scenario, 0))
         # A loop that is left at a bound has its tail there, if the loader is longer.
         beyond = max((b + n + 1 for b in base.facts.get("break_bounds", ())), default=0)
         tail = self.run(entry, scenario.variant(length=2 * n + max(1, n // 2)))

@@ -20,6 +20,17 @@ def moduli_of(run: RunResult) -> list[tuple[tuple[tuple[str, int], ...], frozens
     return out
 
 
+def one_by_one(run: RunResult) -> bool:
+    """Whether no optimizer steps over more than a micro-batch and no count says when: such a loop has no short window."""
+    steps = [step for ledger in run.ledgers.values() for step in ledger.steps]
+    return (
+        not run.facts.get("break_bounds")
+        and not moduli_of(run)
+        and all(entry.applied for ledger in run.ledgers.values() for entry in ledger.pending)
+        and all(len(s.window) <= 1 and not s.lost and not s.carried for s in steps)
+    )
+
+
 def multiple(n: int) -> int:
     """A loader length that n divides, with at least two windows and some eight batches."""
     return n * max(2, -(-8 // max(n, 1)))
