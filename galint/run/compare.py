@@ -195,11 +195,14 @@ class Compare(Attributes):
 
     def _countdown(self, left: Lit, right: Lit) -> tuple[str, int] | None:
         """`left == 0` for a counter that began at N and runs down."""
-        if right.value != 0 or right.keys or len(left.keys) != 1:
+        if right.value != 0 or right.keys:
             return None
-        (key,) = left.keys
-        number = self.result.known.get(key) if self.result.roles.get(key) == "window" else self.settings.get(key)
-        return (f"≥{key}", int(number)) if number else None
+        windows = [k for k in left.keys if self.result.roles.get(k) == "window"]
+        if not windows and len(left.keys) == 1:
+            windows = [k for k in left.keys if self.settings.get(k)]
+        if len(windows) != 1:
+            return None
+        return f"≥{windows[0]}", int(self.result.known.get(windows[0], self.settings.get(windows[0], 0)))
 
     def _bound(self, right: Lit, right_node: p.Expr | None = None) -> tuple[str, int]:
         """What a counter is compared with: the setting in it (`N` in `N - 1`), else the number itself."""
