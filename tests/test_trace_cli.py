@@ -108,10 +108,12 @@ def test_the_whole_script_can_run(tmp_path: Path) -> None:
 def test_an_existing_checkpoint_is_not_overwritten(tmp_path: Path) -> None:
     script(tmp_path, inside='torch.save({"half": 1}, "last.pt"); assert torch.load("last.pt") == {"half": 1}')
     (tmp_path / "last.pt").write_bytes(b"precious")
-    done = galint(tmp_path, "trace", "--no-lint", "--", "train.py")
+    (tmp_path / "temporary").mkdir()
+    done = galint(tmp_path, "trace", "--no-lint", "--", "train.py", TMPDIR=str(tmp_path / "temporary"))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "last.pt").read_bytes() == b"precious"
     assert "not written, because the run was traced: last.pt" in done.stdout
+    assert not list((tmp_path / "temporary").rglob("*last.pt"))  # checkpoints are large
 
 
 def test_a_checkpoint_written_by_hand_is_protected(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def main(argv: list[str]) -> int:
     )
     hooks = Hooks(recorder)
     patches = Patches()
-    keeper = Keeper()
+    keeper = Keeper(Path(options["saved"]))
     hooks.install()
     keeper.install(patches)
     if replayer is not None:

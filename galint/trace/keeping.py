@@ -52,10 +52,13 @@ class KeptCheckpoint(PermissionError):
 
 
 class Keeper:
-    """Redirects saves and protects files. `redirected` lists what the script wanted to save."""
+    """Redirects saves into `folder` and protects files. `redirected` lists what the script wanted to save.
 
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="galint-trace-"))
+    The folder is the tracing process's, which removes it when the script has ended.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.redirected: list[str] = []
         self._where: dict[str, str] = {}
         self._began = time.time()

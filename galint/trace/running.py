@@ -70,7 +70,7 @@ def run(request: Request, on_record: Callable[[Record], None]) -> Result:
             own.touch()
         except OSError as error:
             raise TraceError(f"cannot write the trace `{own}`: {error.strerror}") from error
-        trace = _follow(request, own, on_record)
+        trace = _follow(request, own, Path(folder), on_record)
         if world > 1:
             return _merged(path, rank, world, trace)
         verdicts = judge(trace) + trace.verdicts
@@ -100,9 +100,10 @@ def _merged(path: Path, rank: int, world: int, own: Trace) -> Result:
     return Result(trace, diverged + found)
 
 
-def _follow(request: Request, path: Path, on_record: Callable[[Record], None]) -> Trace:
+def _follow(request: Request, path: Path, saved: Path, on_record: Callable[[Record], None]) -> Trace:
     options: dict[str, Any] = {
         "output": str(path.resolve()),
+        "saved": str(saved.resolve()),
         "windows": request.windows,
         "module": request.module,
         "replay": request.replay,
