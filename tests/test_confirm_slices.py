@@ -380,7 +380,6 @@ SHAPES = {
         "GA101",
         """
         parser.add_argument("--gradient_accumulation_steps", type=int, default=64)
-        options = parser.parse_args()
 
         def train(model, optimizer, loader, opts):
             for i, x in enumerate(loader):
@@ -391,7 +390,7 @@ SHAPES = {
                     optimizer.step()
 
         def main(model, optimizer, loader, tools):
-            train(model, optimizer, loader, tools.checked(options))
+            train(model, optimizer, loader, tools.parse_with_config(parser))
         """,
     ),
     "micro_batches_that_a_generator_cuts": (

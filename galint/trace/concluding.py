@@ -10,7 +10,7 @@ from galint.diagnostic import Diagnostic
 from galint.trace.confirming import SLICE, Job
 from galint.trace.joining import join, same_file
 from galint.trace.judge import informs, judge
-from galint.trace.measures import agrees, distance, weights
+from galint.trace.measures import agrees, all_reduces, distance, weights
 from galint.trace.model import ENDED, Status, Trace, Verdict, Window, add, from_json
 
 SCALING = frozenset({"GA201", "GA202", "GA203", "GA204", "GA205", "GA206"})
@@ -356,7 +356,7 @@ def numbers(window: Window) -> str:
     if window.buckets:
         once = max((m.bytes for m in window.micros), default=0)
         parts.append(
-            f"{window.allreduces} all-reduces and {window.bytes:,} bytes (minimum {window.buckets} and {once:,})"
+            f"{all_reduces(window.allreduces)} and {window.bytes:,} bytes (minimum {window.buckets} and {once:,})"
         )
     return "; ".join(parts)
 
