@@ -301,6 +301,179 @@ SHAPES = {
                 optimizer.step()
         """,
     ),
+    "an_optimizer_from_a_call_that_a_models_output_went_into": (
+        "GA101",
+        """
+        def main(config, tools):
+            ranker = tools.get_ranker(config)
+            model = ranker.model
+            data, tensors = ranker.process_for_model(config.samples)
+            optimizer, scheduler = ranker.get_optimizer_and_scheduler(config, tensors)
+            for i, x in enumerate(DataLoader(tensors)):
+                optimizer.zero_grad()
+                loss = model(x).mean() / args.accum
+                loss.backward()
+                if (i + 1) % args.accum == 0:
+                    optimizer.step()
+                    scheduler.step()
+        """,
+    ),
+    "an_optimizer_that_no_known_branch_gives": (
+        "GA101",
+        """
+        def parse(made):
+            optimizer, schedule = None, None
+            if isinstance(made, torch.optim.Optimizer):
+                optimizer = made
+            elif isinstance(made, dict):
+                optimizer = made["optimizer"]
+            return optimizer, schedule
+
+        def fit(model, loader):
+            optimizer, schedule = parse(model.configure_optimizers())
+            for i, x in enumerate(loader):
+                optimizer.zero_grad()
+                loss = model(x).mean() / args.accum
+                loss.backward()
+                if (i + 1) % args.accum == 0:
+                    optimizer.step()
+        """,
+    ),
+    "a_name_declared_global_after_its_import": (
+        "GA101",
+        """
+        def train(model, optimizer, loader):
+            from apex import amp
+            global amp
+            model, optimizer = amp.initialize(model, optimizer)
+            for i, x in enumerate(loader):
+                optimizer.zero_grad()
+                loss = model(x).mean() / args.accum
+                loss.backward()
+                if (i + 1) % args.accum == 0:
+                    optimizer.step()
+        """,
+    ),
+    "a_way_of_wrapping_that_excludes_the_other": (
+        "GA601",
+        """
+        parser.add_argument("--wrapping", type=str, default="ddp", choices=["fsdp", "ddp"])
+        args = parser.parse_args()
+
+        def main(model, loader, tools):
+            if args.wrapping == "fsdp":
+                model = tools.shard(model)
+            elif args.wrapping == "ddp":
+                model = torch.nn.parallel.DistributedDataParallel(model)
+            else:
+                raise ValueError(args.wrapping)
+            optimizer = torch.optim.AdamW(model.parameters())
+            for i, x in enumerate(loader):
+                loss = model(x).mean() / args.accum
+                loss.backward()
+                if (i + 1) % args.accum == 0:
+                    optimizer.step()
+                    optimizer.zero_grad()
+        """,
+    ),
+    "a_default_longer_than_the_data": (
+        "GA101",
+        """
+        parser.add_argument("--gradient_accumulation_steps", type=int, default=64)
+
+        def train(model, optimizer, loader, opts):
+            for i, x in enumerate(loader):
+                optimizer.zero_grad()
+                loss = model(x).mean() / opts.gradient_accumulation_steps
+                loss.backward()
+                if (i + 1) % opts.gradient_accumulation_steps == 0:
+                    optimizer.step()
+
+        def main(model, optimizer, loader, tools):
+            train(model, optimizer, loader, tools.parse_with_config(parser))
+        """,
+    ),
+    "micro_batches_that_a_generator_cuts": (
+        "GA101",
+        """
+        def pieces(size, batch):
+            for start in range(0, len(batch), size):
+                yield batch[start : start + size]
+
+        def train(model, optimizer, loader, config):
+            for batch in loader:
+                for x in pieces(config.micro, batch):
+                    optimizer.zero_grad()
+                    (model(x).mean() * len(x) / len(batch)).backward()
+                optimizer.step()
+        """,
+    ),
+    "a_loader_that_reads_ahead": (
+        "GA101",
+        """
+        class Ahead:
+            def __init__(self, loader):
+                self.loader = loader
+
+            def __iter__(self):
+                source = iter(self.loader)
+                batch = self.following(source)
+                while batch is not None:
+                    yield batch
+                    batch = self.following(source)
+
+            def following(self, source):
+                try:
+                    return next(source)
+                except StopIteration:
+                    return None
+
+        def train(model, optimizer, data):
+            for i, x in enumerate(Ahead(DataLoader(data))):
+                optimizer.zero_grad()
+                loss = model(x).mean() / args.accum
+                loss.backward()
+                if (i + 1) % args.accum == 0:
+                    optimizer.step()
+        """,
+    ),
+    "a_helper_that_calls_itself_on_the_parts_of_a_batch": (
+        "GA101",
+        """
+        def move(x, device):
+            if isinstance(x, dict):
+                return {k: move(v, device) for k, v in x.items()}
+            elif isinstance(x, list):
+                return [move(v, device) for v in x]
+            else:
+                return x.to(device)
+
+        def train(model, optimizer, loader, device):
+            for i, batch in enumerate(loader):
+                x = move(batch, device)
+                optimizer.zero_grad()
+                loss = model(x).mean() / args.accum
+                loss.backward()
+                if (i + 1) % args.accum == 0:
+                    optimizer.step()
+        """,
+    ),
+    "losses_over_the_filtered_parts_of_a_batch": (
+        "GA101",
+        """
+        def train(model, optimizer, loader, losses):
+            for i, batch in enumerate(loader):
+                targets = {k: v.float() for k, v in batch.items() if k != "image"}
+                outputs = model(batch["image"])
+                total = 0.0
+                for name, target in targets.items():
+                    total += losses[name](outputs[name], target)
+                optimizer.zero_grad()
+                (total / args.accum).backward()
+                if (i + 1) % args.accum == 0:
+                    optimizer.step()
+        """,
+    ),
 }
 
 
@@ -334,3 +507,100 @@ def test_the_text_itself_is_run(name: str, outcomes: dict[str, list[Outcome]]) -
             *lost, last = out.shown.nw
             assert lost == pytest.approx([0] * len(lost), abs=1e-4), told
             assert len(lost) >= 3 and last > 0.99, told
+
+
+def _one(tmp_path: Path, code: str, files: dict[str, str]) -> Outcome:
+    """The outcome of the only finding of a code in the first of some files."""
+    for name, body in files.items():
+        (tmp_path / name).write_text(textwrap.dedent(body), encoding="utf-8")
+    path = tmp_path / next(iter(files))
+    found = confirm([Target(path, str(path), Config(), tmp_path)], Limits("cpu", 60.0), codes=frozenset({code}))
+    assert len(found.outcomes) == 1, found
+    return found.outcomes[0]
+
+
+def test_a_list_that_settings_fill_is_filled_and_called_a_guess(tmp_path: Path) -> None:
+    out = _one(
+        tmp_path,
+        "GA101",
+        {
+            "train.py": """
+                def train(model, optimizer, loader, args):
+                    tasks = []
+                    if args.first_weight > 0:
+                        tasks += ["first"]
+                    if args.second_weight > 0:
+                        tasks += ["second"]
+                    for x in loader:
+                        for i, task in enumerate(tasks):
+                            optimizer.zero_grad()
+                            (model(x, task).mean() / len(tasks)).backward()
+                        optimizer.step()
+            """
+        },
+    )
+    assert out.how == "slice", (out.reason, out.notes)
+    assert out.status is not Status.REFUTED
+
+
+def test_calls_in_a_helper_of_another_file_speak_of_the_line_that_calls_it(tmp_path: Path) -> None:
+    out = _one(
+        tmp_path,
+        "GA601",
+        {
+            "train.py": """
+                import torch
+                from torch.nn.parallel import DistributedDataParallel
+                from helpers import Trainer
+
+                def train(model, loader):
+                    model = DistributedDataParallel(model)
+                    trainer = Trainer(model, torch.optim.SGD(model.parameters(), 0.1))
+                    for i, x in enumerate(loader):
+                        trainer.backward(model(x).mean() / 4)
+                        if (i + 1) % 4 == 0:
+                            trainer.step()
+            """,
+            "helpers.py": """
+                class Trainer:
+                    def __init__(self, model, optimizer):
+                        self.model, self.optimizer = model, optimizer
+
+                    def backward(self, loss):
+                        loss.backward()
+
+                    def step(self):
+                        self.optimizer.step()
+                        self.optimizer.zero_grad()
+            """,
+        },
+    )
+    assert (out.how, out.status) == ("slice", Status.CONFIRMED), (out.reason, out.notes)
+    assert out.shown is not None and out.shown.allreduces == 4
+
+
+def test_a_setting_of_a_dictionary_keeps_its_number_under_another_name(tmp_path: Path) -> None:
+    out = _one(
+        tmp_path,
+        "GA401",
+        {
+            "train.py": """
+                import config
+
+                class Trainer:
+                    def __init__(self, model, optimizer, loader):
+                        self.settings = config.completed(config.settings)
+                        self.model, self.optimizer, self.loader = model, optimizer, loader
+
+                    def train(self):
+                        for step, x in enumerate(self.loader):
+                            loss = self.model(x).mean() / self.settings["accumulate"]
+                            loss.backward()
+                            if step % self.settings["accumulate"] == 0:
+                                self.optimizer.step()
+                                self.optimizer.zero_grad()
+            """
+        },
+    )
+    assert (out.how, out.status) == ("slice", Status.CONFIRMED), (out.reason, out.notes)
+    assert out.windows[0].n == 1 and out.windows[1].n > 1

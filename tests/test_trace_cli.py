@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,27 @@ def test_a_crash_keeps_what_was_traced_and_exits_with_three(tmp_path: Path) -> N
     assert "ValueError: broken" in done.stdout
     assert "train.py" in done.stderr and "galint/trace/child" not in done.stderr
     assert len(read(tmp_path / "t.jsonl").windows) == 2
+
+
+def test_an_interrupted_script_is_reported(tmp_path: Path) -> None:
+    # A terminal sends the signal to galint and to the script.
+    script(
+        tmp_path, inside="if i == 7: import os, signal; os.kill(os.getppid(), signal.SIGINT); raise KeyboardInterrupt"
+    )
+    done = galint(tmp_path, "trace", "--no-lint", "--output", "t.jsonl", "--windows", "9", "--", "train.py")
+    assert done.returncode == 130
+    assert "the script was ended: interrupted" in done.stdout and "2 measured windows of 2" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert len(read(tmp_path / "t.jsonl").windows) == 2
+
+
+def test_an_interrupt_that_only_galint_gets_ends_the_script(tmp_path: Path) -> None:
+    inside = "if i == 7: import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(120)"
+    script(tmp_path, inside=inside)
+    began = time.monotonic()
+    done = galint(tmp_path, "trace", "--no-lint", "--windows", "9", "--", "train.py")
+    assert done.returncode == 130 and time.monotonic() - began < 100
+    assert "the script was ended: interrupted" in done.stdout and "2 measured windows of 2" in done.stdout
 
 
 def test_a_killed_script_keeps_what_was_traced(tmp_path: Path) -> None:

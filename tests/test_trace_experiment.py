@@ -100,7 +100,7 @@ def cifar_batch(count: int) -> tuple[Any, Any]:
 
 
 def test_cifar_is_read_in_both_forms(tmp_path: Path) -> None:
-    pixels, labels = cifar_batch(6)
+    pixels, labels = cifar_batch(60)
     for folder in ("cifar-10-batches-py", "cifar-10-batches-bin"):
         (tmp_path / folder).mkdir()
     for name in ("data_batch_1", "data_batch_2", "test_batch"):
@@ -109,7 +109,7 @@ def test_cifar_is_read_in_both_forms(tmp_path: Path) -> None:
         rows = np.concatenate([labels[:, None].astype(np.uint8), pixels], axis=1)
         (tmp_path / "cifar-10-batches-bin" / f"{name}.bin").write_bytes(rows.tobytes())
     first, second = cifar10(tmp_path), cifar10(tmp_path / "cifar-10-batches-bin")
-    assert first.train.shape == (12, 3, 32, 32) and first.test.shape == (6, 3, 32, 32)
+    assert first.train.shape == (120, 3, 32, 32) and first.test.shape == (60, 3, 32, 32)
     assert torch.equal(first.train, second.train) and torch.equal(first.test_labels, second.test_labels)
     assert first.train.abs().max() < 3
 
@@ -163,6 +163,51 @@ def test_a_pickle_that_runs_code_is_refused(tmp_path: Path) -> None:
         cifar10(tmp_path)
     with pytest.raises(ConfigError, match="neither"):
         cifar10(tmp_path / "nothing")
+
+
+ROWS = np.zeros((90, 3072), np.uint8)
+LABELS = [index % 10 for index in range(90)]
+BROKEN: dict[str, tuple[bytes, str]] = {
+    "empty file": (b"", "Ran out of input"),
+    "cut in the middle": (pickle.dumps({b"data": ROWS, b"labels": LABELS})[:9000], "truncated"),
+    "a frame longer than memory": (b"\x80\x04\x8e" + b"\xff" * 7 + b"\x0f.", "MemoryError"),
+    "a memo that is not there": (b"j\xff\xff\xff\x7f.", "not found"),
+    "an attribute of an array's class": (b"\x80\x04\x8c\x05numpy\x8c\x0bndarray.dot\x93.", "not part of an array"),
+    "no dictionary": (pickle.dumps(5), "subscriptable"),
+    "no labels": (pickle.dumps({b"data": ROWS}), "labels"),
+    "fewer labels than images": (pickle.dumps({b"data": ROWS, b"labels": LABELS[1:]}), "90 images"),
+    "hundred classes": (pickle.dumps({b"data": ROWS, b"labels": [*LABELS[1:], 99]}), "from 0 to 99"),
+    "labels below zero": (pickle.dumps({b"data": ROWS, b"labels": [*LABELS[1:], -1]}), "from -1"),
+    "numbers with a point": (pickle.dumps({b"data": ROWS.astype(float), b"labels": LABELS}), "float64"),
+    "smaller images": (pickle.dumps({b"data": ROWS[:, :2352], b"labels": LABELS}), "2352 bytes"),
+    "no image": (pickle.dumps({b"data": ROWS[:0], b"labels": []}), "no image"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_batch_is_one_clear_error(tmp_path: Path, name: str) -> None:
+    body, why = BROKEN[name]
+    (tmp_path / "data_batch_1").write_bytes(pickle.dumps({b"data": ROWS, b"labels": LABELS}))
+    (tmp_path / "test_batch").write_bytes(body)
+    with pytest.raises(ConfigError, match="test_batch: not a CIFAR-10 batch") as caught:
+        cifar10(tmp_path)
+    assert why in str(caught.value)
+
+
+def test_too_few_images_for_a_batch_are_an_error_and_no_endless_loop(tmp_path: Path) -> None:
+    for name in ("data_batch_1", "test_batch"):
+        (tmp_path / name).write_bytes(pickle.dumps({b"data": ROWS[:79], b"labels": LABELS[:79]}))
+    with pytest.raises(ConfigError, match="79 training images, fewer than the 80"):
+        cifar10(tmp_path)
+
+
+def test_binary_batches_with_other_classes_or_cut_rows_are_errors(tmp_path: Path) -> None:
+    rows = np.concatenate([np.full((90, 1), 10, np.uint8), ROWS], axis=1).tobytes()
+    (tmp_path / "test_batch.bin").write_bytes(rows)
+    for body, why in ((rows, "from 10 to 10"), (rows[:-1], "no multiple of 3073"), (b"", "no image")):
+        (tmp_path / "data_batch_1.bin").write_bytes(body)
+        with pytest.raises(ConfigError, match=why):
+            cifar10(tmp_path)
 
 
 @pytest.mark.slow

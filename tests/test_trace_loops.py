@@ -658,3 +658,14 @@ def test_all_reduces_are_counted_without_the_comm_hook(how: str, rules: set[str]
     assert final.bytes == parameters * (1 if how == "right" else N)
     t.assert_large_batch(allow=rules)
     assert os.environ.get("RANK") is None
+
+
+def test_a_trace_of_events_alone_puts_no_hook_on_the_parameters() -> None:
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for sampling_too in (True, False):
+        with watch(model, optimizer, sampling=sampling_too):
+            model(torch.randn(3, 4)).mean().backward()
+            assert all(bool(p._backward_hooks) is sampling_too for p in model.parameters())
+            optimizer.step()
+        assert not any(p._backward_hooks for p in model.parameters())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from galint.trace.measures import Case, agrees, distance, divided_by, number, other_n, refute, weights
+from galint.trace.measures import Case, agrees, all_reduces, distance, divided_by, number, other_n, refute, weights
 from galint.trace.model import ENDED, Status, Window
 
 
@@ -208,8 +208,8 @@ def traffic(case: Case) -> None:
     per_backward = max((m.bytes for w in wrapped for m in w.micros), default=0)
     if excess:
         window = excess[0]
-        measured = f"{window.allreduces} all-reduces and {window.bytes:,} bytes a window"
-        reference = f"{minimum} all-reduces and {per_backward:,} bytes"
+        measured = f"{all_reduces(window.allreduces)} and {window.bytes:,} bytes a window"
+        reference = f"{all_reduces(minimum)} and {per_backward:,} bytes"
         inert = [n for w in excess for n in w.no_sync_lines]
         place = (window.micros[0].file, window.micros[0].line)
         reason = "gradients are all-reduced on micro-batches that do not step"
@@ -221,7 +221,7 @@ def traffic(case: Case) -> None:
     elif minimum:
         for rule in ("GA601", "GA602"):
             reason = "only the last backward of a window communicates"
-            case.say(rule, Status.REFUTED, wrapped[0], f"{minimum} all-reduces a window", "", reason, windows=wrapped)
+            case.say(rule, Status.REFUTED, wrapped[0], f"{all_reduces(minimum)} a window", "", reason, windows=wrapped)
     silent = [w for w in wrapped if not w.micros[-1].synced]
     if silent:
         window = silent[0]
@@ -233,7 +233,7 @@ def traffic(case: Case) -> None:
             "GA603",
             Status.CONSISTENT,
             window,
-            f"{window.allreduces} all-reduces",
+            all_reduces(window.allreduces),
             "at least one",
             reason,
             place,

@@ -19,7 +19,7 @@ import torch
 from galint.trace import leftovers
 from galint.trace.hooks import Hooks
 from galint.trace.keeping import Keeper, KeptCheckpoint
-from galint.trace.model import Header, Record, Window, to_line
+from galint.trace.model import INTERRUPTED, Header, Record, Window, to_line
 from galint.trace.patching import Patches
 from galint.trace.recorder import Recorder, StopTracing
 
@@ -128,6 +128,8 @@ def main(argv: list[str]) -> int:
     except BaseException as error:
         if recorder.stopped or isinstance(error, KeptCheckpoint):
             end = {"how": "stopped"} | ({"why": str(error)} if isinstance(error, KeptCheckpoint) else {})
+        elif isinstance(error, KeyboardInterrupt):
+            end = {"how": "stopped", "why": INTERRUPTED}
         else:
             end = {"how": "failed", "error": f"{type(error).__name__}: {error}"}
             traceback.print_exception(error.with_traceback(_users(error.__traceback__)))

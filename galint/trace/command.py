@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from galint.errors import ConfigError, GalintError
-from galint.trace.model import Record, Status, TraceError, Window
+from galint.trace.model import INTERRUPTED, Record, Status, TraceError, Window
 
 if TYPE_CHECKING:
     from galint.trace.running import Request, Result
@@ -148,7 +148,7 @@ def report(request: Request, output_format: str, plot: Path | None, no_lint: boo
 
         plot_trace(result.trace, result.verdicts, plot)
         click.echo(f"plot written to {plot}", err=True)
-    return code
+    return 130 if result.trace.end.get("why") == INTERRUPTED else code
 
 
 def _joined(result: Result) -> tuple[list[Any], list[Any]]:
@@ -209,8 +209,10 @@ def _progress() -> Callable[[Record], None]:
     console = Console(stderr=True, highlight=False)
     ranks = int(os.environ.get("WORLD_SIZE", "1")) > 1
 
+    quiet = os.environ.get("RANK", "0") != "0"  # the ranks' lines would be told apart by nobody
+
     def show(record: Record) -> None:
-        if isinstance(record, Window):
+        if isinstance(record, Window) and not quiet:
             cells = window_cells(record)
             index, optimizer, where, _, weights, *_ = (text for text, _ in cells)
             ratio, error = cells[6][0], cells[8][0]

@@ -8,9 +8,9 @@ from typing import Any
 
 from galint.diagnostic import Diagnostic
 from galint.trace.confirming import SLICE, Job
-from galint.trace.joining import join
+from galint.trace.joining import join, same_file
 from galint.trace.judge import informs, judge
-from galint.trace.measures import agrees, distance, weights
+from galint.trace.measures import agrees, all_reduces, distance, weights
 from galint.trace.model import ENDED, Status, Trace, Verdict, Window, add, from_json
 
 SCALING = frozenset({"GA201", "GA202", "GA203", "GA204", "GA205", "GA206"})
@@ -142,7 +142,11 @@ class _Try:
                 shown = next((v for v in self.verdicts if v.rule == rule and v.status is Status.CONFIRMED), None)
                 if shown is not None:
                     return replace(shown, rule=d.code)
-        return own[0] if own else None
+        if not own:
+            # The calls are in a helper of another file, and the finding is where the loop calls it.
+            away = [v for v in self.verdicts if v.rule == d.code and not same_file(v.filename, d.filename)]
+            return next((v for v in away if v.status in {Status.CONFIRMED, Status.CONSISTENT}), None)
+        return own[0]
 
 
 def _relocate(window: Window, where: Where) -> None:
@@ -352,7 +356,7 @@ def numbers(window: Window) -> str:
     if window.buckets:
         once = max((m.bytes for m in window.micros), default=0)
         parts.append(
-            f"{window.allreduces} all-reduces and {window.bytes:,} bytes (minimum {window.buckets} and {once:,})"
+            f"{all_reduces(window.allreduces)} and {window.bytes:,} bytes (minimum {window.buckets} and {once:,})"
         )
     return "; ".join(parts)
 

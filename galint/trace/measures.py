@@ -58,6 +58,11 @@ def carried(window: Window) -> bool:
     return window.carry is not None and abs(window.carry) > WEIGHT
 
 
+def all_reduces(count: int) -> str:
+    """A number of all-reduces in words."""
+    return f"{count} all-reduce" + ("s" if count != 1 else "")
+
+
 def distance(window: Window) -> str:
     return (
         f"ratio of norms {number(window.ratio)}, cosine {number(window.cosine)}, "

@@ -18,6 +18,9 @@ from galint.errors import GalintError
 
 FORMAT_VERSION = 1
 
+INTERRUPTED = "interrupted"
+"""Why a script was ended that the user stopped with Ctrl-C."""
+
 ENDED = "the script ended before a step"
 """Why a trace's last window has no numbers when micro-batches were left over."""
 

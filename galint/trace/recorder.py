@@ -99,7 +99,7 @@ class Recorder:
             name = type(optimizer).__name__
             self.labels[name] += 1
             label = name if self.labels[name] == 1 else f"{name} #{self.labels[name]}"
-            state = self.states[optimizer] = OptimizerState(optimizer, label)
+            state = self.states[optimizer] = OptimizerState(optimizer, label, self.sampling)
             if isinstance(optimizer, torch.optim.LBFGS):
                 state.unsupported = "LBFGS evaluates the loss several times in one step"
         return state

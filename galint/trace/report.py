@@ -84,9 +84,18 @@ def window_cells(window: Window) -> list[tuple[str, str]]:
         ("-" if window.carry is None else number(window.carry), ""),
         ("-" if window.ratio is None else number(window.ratio), ""),
         ("-" if window.cosine is None else f"{window.cosine:.3f}", ""),
-        ("-" if window.relative_error is None else f"{window.relative_error:.2g}", ""),
+        (_error(window), ""),
         (reduces, ""),
     ]
+
+
+def _error(window: Window) -> str:
+    """The distance from the large batch; where only its items explain the weights, that as well."""
+    error, by_items = window.relative_error, window.items_error
+    if error is None:
+        return "-"
+    rest = f" (by items {by_items:.2g})" if by_items is not None and by_items < 1e-3 < error else ""
+    return f"{error:.2g}{rest}"
 
 
 def text(

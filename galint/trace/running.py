@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from galint.diagnostic import Diagnostic
 from galint.trace.judge import judge
-from galint.trace.model import Record, Trace, TraceError, Verdict, add, from_json
+from galint.trace.model import INTERRUPTED, Record, Trace, TraceError, Verdict, add, from_json
 
 POLL = 0.05
+GRACE = 5.0
+"""Seconds that a script has to end after Ctrl-C."""
 WAIT_FOR_RANKS = 120.0
 """Seconds that rank 0 waits for the other ranks' traces."""
 
@@ -86,7 +92,7 @@ def _shared(world: int) -> Path:
 def _merged(path: Path, rank: int, world: int, own: Trace) -> Result:
     if rank != 0:
         return Result(own, [], rank)
-    from galint.trace.ranks import merge, wait_for
+    from galint.trace.ranks import merge, rank_path, wait_for
 
     missing = wait_for(path, world, WAIT_FOR_RANKS)
     if missing:
@@ -94,6 +100,8 @@ def _merged(path: Path, rank: int, world: int, own: Trace) -> Result:
         own.end["how"] = "failed"
         return Result(own, judge(own))
     trace, diverged = merge(path, list(range(world)))
+    for each in range(world):
+        Path(f"{rank_path(path, each)}.samples").unlink(missing_ok=True)
     found = judge(trace)
     if diverged:
         found = [v for v in found if v.rule != "GA603"]
@@ -120,7 +128,7 @@ def _follow(request: Request, path: Path, saved: Path, on_record: Callable[[Reco
     process = subprocess.Popen(command, env=environment, stdout=sys.stderr if request.script_to_stderr else None)
     timed_out = False
     try:
-        with path.open(encoding="utf-8") as stream:
+        with path.open(encoding="utf-8") as stream, _first_interrupt() as interrupted:
             for record in _records(stream, process):
                 add(trace, record)
                 if not isinstance(record, dict):
@@ -128,14 +136,41 @@ def _follow(request: Request, path: Path, saved: Path, on_record: Callable[[Reco
                 if request.timeout is not None and time.monotonic() - started > request.timeout:
                     process.kill()
                     timed_out = True
+                if interrupted and time.monotonic() - interrupted[0] > GRACE:
+                    process.terminate()
     finally:
         if process.poll() is None:
             process.terminate()
         status = process.wait()
+    if interrupted and not trace.end:
+        trace.end = {"type": "end", "how": "stopped", "why": INTERRUPTED}
     if not trace.end:
         why = f"more than {request.timeout} s" if timed_out else _ending(status)
         trace.end = {"type": "end", "how": "killed", "error": why}
     return trace
+
+
+@contextmanager
+def _first_interrupt() -> Iterator[list[float]]:
+    """Keeps the first Ctrl-C, which the script gets as well: what was traced until then is reported.
+
+    Holds when it came; the second one ends galint.
+    """
+    came: list[float] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if came:
+            raise KeyboardInterrupt
+        came.append(time.monotonic())
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _ending(status: int) -> str:

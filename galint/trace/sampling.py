@@ -35,9 +35,12 @@ def unsupported_parameters(parameters: list[torch.Tensor]) -> str | None:
 
 
 class Sampler:
-    """Samples of one optimizer. `begin` and `end` bracket a backward; `snapshot` reads `.grad`."""
+    """Samples of one optimizer. `begin` and `end` bracket a backward; `snapshot` reads `.grad`.
 
-    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+    `listening=False` leaves the parameters without hooks, for a trace of events alone.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer, listening: bool = True) -> None:
         parameters = [p for p in trainable(optimizer) if p.layout == torch.strided]
         self.groups = len(optimizer.param_groups)
         total = sum(p.numel() for p in parameters)
@@ -80,7 +83,8 @@ class Sampler:
         register: Any = torch.Tensor.register_hook  # untyped in torch
         me = weakref.ref(self)
         self.handles = [
-            register(p, _hook(me, self.parts, i, count, step)) for i, (p, count, step) in enumerate(self.slots)
+            register(p, _hook(me, self.parts, i, count, step))
+            for i, (p, count, step) in enumerate(self.slots if listening else ())
         ]
 
     def begin(self) -> None:

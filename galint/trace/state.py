@@ -37,12 +37,12 @@ class Pending:
 class OptimizerState:
     """What is known about one optimizer between its steps."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer, label: str) -> None:
+    def __init__(self, optimizer: torch.optim.Optimizer, label: str, sampling: bool = True) -> None:
         self.label = label
         self.index = 0
         self.lengths: Counter[int] = Counter()
         """How many windows had each length."""
-        self.sampler = Sampler(optimizer)
+        self.sampler = Sampler(optimizer, listening=sampling)
         self.members = {id(p) for p in trainable(optimizer)}
         self.unsupported = unsupported_parameters(trainable(optimizer))
         self.stale: torch.Tensor | None = None

@@ -18,6 +18,9 @@ import torch
 from galint.errors import ConfigError
 
 CLASSES, SHAPE = 10, (3, 32, 32)
+PIXELS = 3 * 32 * 32
+FEWEST = 80
+"""Training images that the study needs: a batch of 64 and one micro-batch that is left over."""
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
 
@@ -85,6 +88,8 @@ def cifar10(folder: Path) -> Images:
         parts = [read(path) for path in present]
         test_images, test_labels = read(base / test)
         images, labels = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+        if len(images) < FEWEST:
+            raise ConfigError(f"{base}: {len(images)} training images, fewer than the {FEWEST} that the study needs")
         return Images(
             "CIFAR-10", _tensor(images), torch.from_numpy(labels), _tensor(test_images), torch.from_numpy(test_labels)
         )
@@ -94,19 +99,40 @@ def cifar10(folder: Path) -> Images:
 def _pickled(path: Path) -> tuple[Any, Any]:
     try:
         body = _Arrays(io.BytesIO(path.read_bytes()), encoding="bytes").load()
-        return np.asarray(body[b"data"], dtype=np.uint8).reshape(-1, *SHAPE), np.asarray(
-            body[b"labels"], dtype=np.int64
-        )
-    except (pickle.UnpicklingError, KeyError, ValueError, EOFError, TypeError) as error:
-        raise ConfigError(f"{path}: not a CIFAR-10 batch ({error})") from error
+        pixels, labels = np.asarray(body[b"data"]), np.asarray(body[b"labels"])
+    except Exception as error:  # a broken pickle fails in any way, out of memory included
+        raise _no_batch(path, str(error) or type(error).__name__) from error
+    if pixels.dtype != np.uint8 or pixels.ndim != 2:
+        raise _no_batch(path, f"its data are {pixels.dtype} of shape {pixels.shape}, not rows of bytes")
+    return _checked(path, pixels, labels)
 
 
 def _binary(path: Path) -> tuple[Any, Any]:
-    raw = np.frombuffer(path.read_bytes(), dtype=np.uint8)
-    if raw.size == 0 or raw.size % 3073:
-        raise ConfigError(f"{path}: not a CIFAR-10 batch (its size is no multiple of 3073 bytes)")
-    rows = raw.reshape(-1, 3073)
-    return rows[:, 1:].reshape(-1, *SHAPE), rows[:, 0].astype(np.int64)
+    try:
+        raw = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+    except OSError as error:
+        raise _no_batch(path, str(error.strerror)) from error
+    if raw.size % (1 + PIXELS):
+        raise _no_batch(path, f"its size is no multiple of {1 + PIXELS} bytes")
+    rows = raw.reshape(-1, 1 + PIXELS)
+    return _checked(path, rows[:, 1:], rows[:, 0])
+
+
+def _checked(path: Path, pixels: Any, labels: Any) -> tuple[Any, Any]:
+    """Images and labels of a batch whose numbers are what CIFAR-10's are."""
+    if not len(pixels):
+        raise _no_batch(path, "it holds no image")
+    if pixels.shape[1] != PIXELS:
+        raise _no_batch(path, f"an image has {pixels.shape[1]} bytes, not {PIXELS}")
+    if labels.shape != (len(pixels),) or labels.dtype.kind not in "iu":
+        raise _no_batch(path, f"{len(pixels)} images, and labels of shape {labels.shape}")
+    if labels.min() < 0 or labels.max() >= CLASSES:
+        raise _no_batch(path, f"labels go from {labels.min()} to {labels.max()}, not from 0 to {CLASSES - 1}")
+    return pixels.reshape(-1, *SHAPE), labels.astype(np.int64)
+
+
+def _no_batch(path: Path, why: str) -> ConfigError:
+    return ConfigError(f"{path}: not a CIFAR-10 batch ({why})")
 
 
 def _tensor(images: Any) -> torch.Tensor:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import re
+from collections import Counter
+from collections.abc import Iterator
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -11,6 +16,12 @@ from torch import nn
 from galint.trace.stage import actors
 from galint.trace.stage.expressions import composed
 from galint.trace.stage.values import External, Flow, NoStage, StopStage, Unknown
+
+_KEY = re.compile(r"\[['\"](\w+)['\"]\]$")
+
+
+MOST_RECURSION = 4
+"""How often a function that trains nothing may be inside itself."""
 
 
 class Cast:
@@ -34,6 +45,8 @@ class Cast:
         self.assumed: set[str] = set()
         self.hidden = False
         self.depth = 0
+        self.entered: Counter[CodeType] = Counter()
+        """How often each function of the slice is being run right now."""
         self.backwards = 0
         self.turn = 0
         """Optimizer steps taken so far."""
@@ -42,6 +55,16 @@ class Cast:
     def stamp(self) -> int:
         """The state of all parameters: it changes when any of them is written to."""
         return sum(q._version for m in self.modules.values() for q in m.parameters())
+
+    @contextlib.contextmanager
+    def inside(self, function: FunctionType) -> Iterator[bool]:
+        """Count a call of a function of the file; True where it calls itself over the parts of something unknown."""
+        self.entered[function.__code__] += 1
+        try:
+            deep = self.entered[function.__code__] > MOST_RECURSION
+            yield deep and function.__name__ not in self.job["callbacks"]
+        finally:
+            self.entered[function.__code__] -= 1
 
     # --- naming --------------------------------------------------------------------------------
 
@@ -55,6 +78,9 @@ class Cast:
             if path in table:
                 return table[path]
         last = path.rsplit(".", 1)[-1]
+        key = _KEY.search(path)
+        if key is not None and key[1] in self.job["terminals"] and not composed(path):
+            return self.job["terminals"][key[1]]  # a setting of a dictionary, whatever the dictionary is called here
         return self.job["terminals"].get(last) if last.isidentifier() and not composed(path) else None
 
     def free(self, name: str, hint: str) -> Any:

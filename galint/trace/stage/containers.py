@@ -13,6 +13,9 @@ from galint.trace.stage.values import Flow, Instance, Unknown
 PLAIN = bool | int | float | str | bytes | None
 
 
+_STEPS = frozenset({"optimizer", "scaler", "scheduler"})
+
+
 class Containers(Members):
     """The part of the stage that puts values into things and takes them out."""
 
@@ -21,6 +24,9 @@ class Containers(Members):
         if made and value == [] and isinstance(value, list):
             # Settings decide what is in it: as many elements as the abstract run took.
             value += [Unknown(self, f"{name}[{k}]") for k in range(int(self.known.get(f"len({name})") or 0))]
+        if (value is None or isinstance(value, Flow)) and self.kind(name) in _STEPS:
+            # What an unknown function returned, whatever it was given, or what no branch of it that is known returned.
+            return Unknown(self, name, self.kind(name), name)
         if isinstance(value, Unknown) and not value.kind and not value.data and value.actor is None:
             if name in self.settings and ("(" in value.path or " " in value.path):
                 return self.settings[name]  # N worked out of numbers that only the command line knows

@@ -150,7 +150,7 @@ def _comprehension(node: p.Comp) -> ast.expr:
     for part in node.generators:
         target, shape = pattern(part.target)
         source = staged("iterate", expr(part.iter), place(part.iter.span), const("comp"), shape)
-        generators.append(ast.comprehension(target, source, [test(c) for c in part.ifs], 0))
+        generators.append(ast.comprehension(target, source, [test(c, None, True) for c in part.ifs], 0))
     if node.kind == "dict" and node.key is not None:
         pair = ast.Tuple([expr(node.key), expr(node.elt)], ast.Load())
         return staged("mapping", ast.ListComp(pair, generators))

@@ -14,7 +14,7 @@ from torch import nn
 from galint.trace.losses import FUNCTIONS
 from galint.trace.stage import actors
 from galint.trace.stage.things import Fabric
-from galint.trace.stage.values import FINITE, Class, External, Flow, Instance, Method, NoStage, Unknown
+from galint.trace.stage.values import FINITE, Class, External, Flow, Instance, Method, NoStage, Numbered, Unknown
 
 if TYPE_CHECKING:
     from galint.trace.stage.world import World
@@ -243,7 +243,8 @@ class Parser:
         name = name.lstrip("-").replace("-", "_")
         default = options.get("default")
         path = f"args.{name}"
-        number = next((t[k] for t in (self.world.values, self.world.known) for k in (path, name) if k in t), None)
+        tables = (self.world.values, self.world.known, self.world.job["terminals"])
+        number = next((t[k] for t in tables for k in (path, name) if k in t), None)
         if number is not None:
             self.found.attrs[name] = number
         elif isinstance(default, int | float | str) and not isinstance(default, bool) and not self.world.open(path):
@@ -341,7 +342,7 @@ def builtin(world: World, name: str) -> Callable[..., Any]:
         "range": numbers,
         "isinstance": is_a,
         "len": length,
-        "enumerate": lambda iterable=(), start=0: enumerate(elements(iterable), start if isinstance(start, int) else 0),
+        "enumerate": lambda iterable=(), start=0: Numbered(elements(iterable), start if isinstance(start, int) else 0),
         "zip": lambda *vs, **_: zip(*[elements(v) for v in vs], strict=False),
         "iter": lambda v, *_: iter(elements(v)),
         "next": following,

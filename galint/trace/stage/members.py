@@ -22,9 +22,7 @@ MOST_DEPTH = 60
 _GRADIENT = frozenset(["zero_", "mul_", "div_", "detach_", "detach", "norm", "clone", "copy_", "data", "add_", "item"])
 _SOURCES = (range, enumerate, zip, torch.utils.data.DataLoader)
 _HELPER = re.compile(r"scaler|loss_scal|grad_scal", re.I)
-LAUNCHERS = frozenset(
-    ["spawn", "start_processes", "launch", "notebook_launcher", "debug_launcher", "Process", "Fire", "run"]
-)
+_LAUNCHERS = ["spawn", "start_processes", "launch", "notebook_launcher", "debug_launcher", "Process", "Fire", "run"]
 """Functions that call the function they are given, with `args` (spawn with the rank before them)."""
 _LIST = frozenset(["append", "extend", "pop", "clear", "index", "copy", "insert", "remove", "count", "reverse", "sort"])
 _DICT = frozenset(["get", "items", "keys", "values", "update", "pop", "setdefault", "copy", "clear"])
@@ -242,7 +240,12 @@ class Members(Cast):
 
     def _call(self, function: Any, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if isinstance(function, FunctionType):
-            return self.apply(function, *args, **kwargs)
+            with self.inside(function) as endless:
+                return (
+                    self.unknown_call(function, text, args, kwargs)
+                    if endless
+                    else self.apply(function, *args, **kwargs)
+                )
         if isinstance(function, Method):
             return function.run(*args, **kwargs)
         if isinstance(function, Class):
@@ -320,7 +323,7 @@ class Members(Cast):
     def _launched(self, target: FunctionType, text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A launcher runs the function that it is given, once a process: here as the first of them."""
         launcher = text.split("(", 1)[0].rsplit(".", 1)[-1]
-        if launcher not in LAUNCHERS:
+        if launcher not in _LAUNCHERS:
             raise NoStage(f"`{text}` calls back into the loop")
         given = kwargs.get("args", next((a for a in args if isinstance(a, tuple | list)), ()))
         rank = [0] if launcher in {"spawn", "start_processes"} else []

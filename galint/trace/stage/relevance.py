@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from galint import program as p
@@ -238,3 +239,14 @@ def local_names(node: p.FunctionDef, static: Static) -> list[str]:
         if not isinstance(stmt, p.FunctionDef | p.ClassDef):
             visit(stmt)
     return [n for n in names if n not in known and n not in outer]
+
+
+def yields(body: p.Body, static: Static) -> bool:
+    """Whether a block gives a generator's elements: micro-batches, as far as one can know."""
+    return any(isinstance(n, p.Yield) for s in body for n in static.walk(s))
+
+
+def scopes(node: p.FunctionDef) -> list[ast.stmt]:
+    """`global` and `nonlocal` of a function, before anything uses the names (older Pythons took them anywhere)."""
+    found = [s for s in below(node.body) if isinstance(s, p.Scope)]
+    return [ast.Global(list(s.names)) if s.kind == "global" else ast.Nonlocal(list(s.names)) for s in found]

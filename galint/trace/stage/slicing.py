@@ -24,7 +24,7 @@ from galint.trace.stage.expressions import (
     staged,
     test,
 )
-from galint.trace.stage.relevance import Skeleton, below, local_names, losses_of
+from galint.trace.stage.relevance import Skeleton, below, local_names, losses_of, scopes, yields
 
 _CAUGHT = {"StopIteration", "IndexError", "KeyError", "StopAsyncIteration", "AttributeError"}
 
@@ -145,7 +145,8 @@ class _Builder:
                 return self._for(stmt)
             case p.While(test=condition, body=body, orelse=orelse):
                 tick = ast.Expr(staged("tick"))
-                role = "length" if BACKWARD in self.static.body_tags(body) else "idle"
+                gives = BACKWARD in self.static.body_tags(body) or yields(body, self.static)
+                role = "length" if gives else "idle"
                 again = staged("again", expr(condition), const(p.text(condition)), place(stmt.span), const(role))
                 return [ast.While(again, [tick, *self.body(body)], self.block(orelse))]
             case p.With():
@@ -162,8 +163,6 @@ class _Builder:
                 return [ast.Break()]
             case p.Continue():
                 return [ast.Continue()]
-            case p.Scope(kind=kind, names=names):
-                return [ast.Global(list(names)) if kind == "global" else ast.Nonlocal(list(names))]
             case p.Import(names=names):
                 return [
                     self._bind(alias or dotted.split(".")[0], dotted if alias else dotted.split(".")[0])
@@ -267,6 +266,8 @@ class _Builder:
         role = "epochs" if BACKWARD in tags and inner else "length" if BACKWARD in tags else "idle"
         if role == "epochs" and terminal(stmt.iter) and any("loader" in n for n in (terminal(stmt.iter).lower(),)):
             role = "length"
+        if role == "idle" and yields(stmt.body, self.static):
+            role = "source"
         source = staged("iterate", expr(stmt.iter), place(stmt.span), const(role), shape)
         body = [*self._settle(stmt.target), ast.Expr(staged("tick")), *self.body(stmt.body)]
         return [ast.For(target, source, body, self.block(stmt.orelse))]
@@ -341,7 +342,7 @@ class _Builder:
         decorators: list[ast.expr] = []
         if any(terminal(d) in {"contextmanager", "asynccontextmanager"} for d in node.decorators):
             decorators.append(staged("context_manager").func)
-        body = [*self._unknown_locals(node), *self.body(node.body)]
+        body = [*scopes(node), *self._unknown_locals(node), *self.body(node.body)]
         for stmt in body:
             at(stmt, node.span)
         made = ast.FunctionDef(name or node.name, arguments(node.params), body, decorators, None, None)

@@ -200,6 +200,17 @@ class Flow:
         return "<loss>"
 
 
+class Numbered(enumerate[Any]):
+    """`enumerate(source)` that tells what it counts."""
+
+    source: Any
+
+    def __new__(cls, source: Any, start: int = 0) -> Numbered:
+        made = super().__new__(cls, source, start)
+        made.source = source
+        return made
+
+
 class External:
     """A dotted name of another package."""
 

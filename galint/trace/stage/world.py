@@ -23,6 +23,7 @@ from galint.trace.stage.values import (
     Instance,
     Method,
     NoStage,
+    Numbered,
     StopStage,
     Unknown,
 )
@@ -49,6 +50,9 @@ def bare(key: str) -> str:
     return key.replace("(", "").replace(")", "").replace(" ", "")
 
 
+_EQUAL = re.compile(r"(.+)==('[^']*')")
+
+
 class World(Entering):
     """One stage. `job` holds the scenario: numbers, choices, loop lengths, kinds of names."""
 
@@ -58,6 +62,10 @@ class World(Entering):
         self.forced: dict[str, bool] = {bare(k): v for k, v in job["forced"].items()}
         self.places: dict[tuple[int, int], bool] = {(r, c): v for r, c, v in job["places"]}
         self.lengths: dict[tuple[int, int], int] = {(r, c): n for r, c, n in job["lengths"]}
+        self.equal = {m[1]: m[2] for k, v in self.choices.items() if v and (m := _EQUAL.fullmatch(k))}
+        """What the abstract run took settings to be equal to."""
+        self.visited: set[tuple[int, int]] = set()
+        """Loops that have begun once."""
         self.asked = 0
         self.rounds: dict[tuple[int, int], int] = {}
         self.undecided: dict[str, bool] = {}
@@ -257,14 +265,21 @@ class World(Entering):
         negated = False
         while key.startswith("not "):
             key, negated = key[4:].strip(), not negated
-        known = self.choices.get(bare(key))
+        known = self._answer(bare(key))
         if known is None:
             for op, flipped in _FLIPPED.items():
                 other = key.replace(f" {op} ", f" {flipped} ", 1)
-                if other != key and f" {op} " in key and (known := self.choices.get(bare(other))) is not None:
+                if other != key and f" {op} " in key and (known := self._answer(bare(other))) is not None:
                     known = not known
                     break
         return None if known is None else known != negated
+
+    def _answer(self, key: str) -> bool | None:
+        """A choice of the abstract run, or what follows from one: who is equal to one text is to no other."""
+        known = self.choices.get(key)
+        if known is None and (same := _EQUAL.fullmatch(key)) and self.equal.get(same[1], same[2]) != same[2]:
+            return False
+        return known
 
     # --- iteration -----------------------------------------------------------------------------
 
@@ -282,8 +297,22 @@ class World(Entering):
             source = self.of_instance(source, role, place)
         elif isinstance(source, torch.nn.Module | torch.Tensor | External | Method | Class | int | float | None):
             source = [Unknown(self, "element", data=True)] * (self.lengths.get(place, 1) if role == "length" else 1)
+        if role == "length":
+            self._fill(source, place)
         for element in source:
             yield self.unpack(self.batch(element), shape)
+
+    def _fill(self, source: Any, place: tuple[int, int]) -> None:
+        """Put into an empty list, over which the loop trains, as much as the abstract run found in it.
+
+        Settings that nobody knows here decide what the list of a run's tasks or losses holds.
+        """
+        listed = source.source if isinstance(source, Numbered) else source
+        first = place not in self.visited
+        self.visited.add(place)
+        if first and isinstance(listed, list) and not listed and (count := self.lengths.get(place, 0)):
+            listed += [Unknown(self, f"element[{k}]") for k in range(count)]
+            self.guessed["the list that the loop runs over"] = True
 
     def of_instance(self, value: Instance, role: str, place: tuple[int, int]) -> Any:
         """The elements of an object of the file."""
@@ -298,7 +327,10 @@ class World(Entering):
         if value.source is not None:
             return self.iterable(value.source)
         length = self.number(f"len({value.path})")
-        if role in {"idle", "comp"} and value.kind != "loader":
+        if role == "source" and value.kind == "range" and not count:
+            self.undecided[f"the length of {value.path}"] = True
+            return range(self.job["window"])
+        if role in {"idle", "comp", "source"} and value.kind != "loader":
             return range(1) if value.kind == "range" else [Unknown(self, f"{value.path}[0]", data=value.data)]
         if role == "epochs" and value.kind == "range":
             return range(count or length or self.job["epochs"])  # a counter is a number, whatever bounds it
