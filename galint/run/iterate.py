@@ -102,7 +102,7 @@ def _known(m: Execute, items: list[Value], each: Each, role: str, source: Value)
 def _grown(m: Execute, value: Seq, each: Each, node: p.Node, role: str) -> Signal | None:
     """A list that was built by a loop cut short: as long as its role asks, with elements like the known ones."""
     wanted = m.demand(length_of(m, value), role)
-    total = int(wanted.value) if wanted is not None else m.scenario.length
+    total = _passes(m, role, int(wanted.value) if wanted is not None else m.scenario.length)
     for index in range(total):
         m.burn()
         _last(m, index == total - 1)
@@ -111,6 +111,17 @@ def _grown(m: Execute, value: Seq, each: Each, node: p.Node, role: str) -> Signa
         if signal is not None:
             return signal
     return None
+
+
+def _passes(m: Execute, role: str, total: int) -> int:
+    """Parts of an epoch, such as files: one in the first epoch, two in the second.
+
+    Two parts of each would hide a tail where the counter goes on from part to part, one would hide what leaks between parts.
+    """
+    if role != "epochs" or not m.loops or m.loops[-1].role != role:
+        return total  # what a counting loop goes over in each pass, such as tasks
+    epoch = next((loop for loop in m.loops[:-1] if loop.role == role), None)
+    return total if epoch is None else min(total, epoch.iteration + 1)
 
 
 def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Signal | None:
@@ -181,7 +192,7 @@ def _opaque(m: Execute, value: Opaque, each: Each, node: p.Node, role: str) -> S
             total = 1
     else:
         wanted = m.demand(length_of(m, value), {"micro": "window"}.get(role, role))
-        total = int(wanted.value) if wanted is not None else m.scenario.length
+        total = _passes(m, role, int(wanted.value) if wanted is not None else m.scenario.length)
     infinite = value.role == "infinite"
     if m.loops and isinstance(counted := value.items.get("__batches__"), Lit):
         m.result.facts.setdefault("batches", {})[m.loops[-1].span] = int(counted.value)

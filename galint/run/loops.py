@@ -96,7 +96,8 @@ class Loops(Branches):
         """A for loop."""
         role = self._role_of(stmt)
         if role == "idle" and frame.yields is not None:
-            role = "length"  # a generator's own loop lasts as long as the loop that it drives
+            # A generator's own loop lasts as long as the loop that it drives.
+            role = "epochs" if self.loops and self.loops[-1].role == "epochs" else "length"
         elif role == "idle" and self._builds(stmt):
             role = "build"
         source = self.eval(stmt.iter, frame)
