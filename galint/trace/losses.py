@@ -114,8 +114,6 @@ class LossInfo:
 
     def times(self, value: Any, divide: bool) -> None:
         """Note a scalar multiplication or division of the loss."""
-        if isinstance(value, torch.Tensor) and value.device.type == "cpu":
-            value = float(value)
         self.factor.times(value, divide)
         one = Lazy()
         one.times(value, divide)
@@ -205,7 +203,7 @@ def _walk(node: Any, info: LossInfo, depth: int) -> None:
             info.scale.times(tags[SCALE_TAG])
             node = next(p for p, _ in node.next_functions if p is not None)
             continue
-        stem = type(node).__name__.rstrip("0123456789")
+        stem = _stem(type(node))
         tag = tags.get(LOSS_TAG)
         if tag is not None or (stem not in _ARITHMETIC and hasattr(node, "_saved_reduction")):
             _leaf(node, tag, stem, info)
@@ -256,6 +254,11 @@ def _walk(node: Any, info: LossInfo, depth: int) -> None:
             return
 
 
+@functools.cache
+def _stem(kind: type) -> str:
+    return kind.__name__.rstrip("0123456789")
+
+
 def _other(node: Any, parents: list[Any]) -> Any:
     """The operand without a gradient of a scalar Mul or Div; None when it is not one number."""
     if len(parents) > 1 and parents[0] is None:
@@ -265,7 +268,9 @@ def _other(node: Any, parents: list[Any]) -> Any:
     else:
         value = node._saved_other
     if isinstance(value, torch.Tensor):
-        return value if value.numel() == 1 else None
+        if value.numel() != 1:
+            return None
+        return float(value) if value.is_cpu else value
     return value if isinstance(value, int | float) else None
 
 
