@@ -203,7 +203,7 @@ def _walk(node: Any, info: LossInfo, depth: int) -> None:
             info.scale.times(tags[SCALE_TAG])
             node = next(p for p, _ in node.next_functions if p is not None)
             continue
-        stem = _stem(type(node))
+        stem = _stem(type(node).__name__)
         tag = tags.get(LOSS_TAG)
         if tag is not None or (stem not in _ARITHMETIC and hasattr(node, "_saved_reduction")):
             _leaf(node, tag, stem, info)
@@ -255,8 +255,8 @@ def _walk(node: Any, info: LossInfo, depth: int) -> None:
 
 
 @functools.cache
-def _stem(kind: type) -> str:
-    return kind.__name__.rstrip("0123456789")
+def _stem(name: str) -> str:
+    return name.rstrip("0123456789")
 
 
 def _other(node: Any, parents: list[Any]) -> Any:
