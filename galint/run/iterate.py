@@ -114,7 +114,7 @@ def _grown(m: Execute, value: Seq, each: Each, node: p.Node, role: str) -> Signa
 
 
 def _passes(m: Execute, role: str, total: int) -> int:
-    """Parts of an epoch, such as files: one in the first epoch, two in the second.
+    """Parts of an epoch that a list holds, such as files: one in the first epoch, two in the second.
 
     Two parts of each would hide a tail where the counter goes on from part to part, one would hide what leaks between parts.
     """
@@ -192,7 +192,7 @@ def _opaque(m: Execute, value: Opaque, each: Each, node: p.Node, role: str) -> S
             total = 1
     else:
         wanted = m.demand(length_of(m, value), {"micro": "window"}.get(role, role))
-        total = _passes(m, role, int(wanted.value) if wanted is not None else m.scenario.length)
+        total = int(wanted.value) if wanted is not None else m.scenario.length
     infinite = value.role == "infinite"
     if m.loops and isinstance(counted := value.items.get("__batches__"), Lit):
         m.result.facts.setdefault("batches", {})[m.loops[-1].span] = int(counted.value)
