@@ -86,7 +86,7 @@ def _shared(view: View, step: Step, entry: Entry) -> tuple[frozenset[str], int]:
 
     `for _ in range(passes): (loss(batch + delta) / passes).backward()` applies the micro-batch's loss once.
     """
-    passes = len({e.seq for e in step.applied if e.micro == entry.micro and e.span == entry.span})
+    passes = step.passes(entry)
     where = next((b.where for b in view.run.backwards if b.seq == entry.seq), ())
     node = loop_node(view, where[-1][0]) if where and passes > 1 else None
     if not isinstance(node, p.For):

@@ -8,7 +8,7 @@ from fractions import Fraction
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.checks.windows import full_windows
-from galint.ledger import Entry, Step
+from galint.ledger import Step
 from galint.source import Span
 
 CODE = "GA205"
@@ -32,7 +32,7 @@ def check(view: View) -> Iterator[Finding]:
             if not 0 < len(micros) < n or len(applied) != len(micros) or step.carried:
                 continue
             if not _ends_an_epoch(view, micros) or any(
-                _passes(step, e) * view.coefficient(e).value != Fraction(1, n) or e.facts.summed for e in step.applied
+                step.passes(e) * view.coefficient(e).value != Fraction(1, n) or e.facts.summed for e in step.applied
             ):
                 continue
             span = _place(view, step)
@@ -48,11 +48,6 @@ def check(view: View) -> Iterator[Finding]:
                 window=len(micros),
                 related=view.places(step),
             )
-
-
-def _passes(step: Step, entry: Entry) -> int:
-    """How often one backward ran over one micro-batch, each time for its share of the loss."""
-    return len({e.seq for e in step.applied if (e.micro, e.span) == (entry.micro, entry.span)})
 
 
 def _ends_an_epoch(view: View, micros: list[int]) -> bool:

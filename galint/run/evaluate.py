@@ -168,15 +168,13 @@ class Evaluate(Arithmetic):
             }
             return Mapping(items)
         made = Seq(out, "list" if node.kind != "set" else "set", path=p.text(node))
-        if not relevant and out and all(map(_plain, out)) and (size := self._unknown_length(sources[0])) is not None:
-            made.open = True  # it was run for one element of them all
-            if len(node.generators) == 1 and not node.generators[0].ifs:
-                made.length = size
+        if not relevant and out and all(map(_plain, out)):
+            size = unknown_length(self, sources[0])  # type: ignore[arg-type]  # the layers above are there when it runs
+            if size is not None:
+                made.open = True  # it was run for one element of them all
+                if len(node.generators) == 1 and not node.generators[0].ifs:
+                    made.length = size
         return made
-
-    def _unknown_length(self, value: Value) -> Opaque | None:
-        """The length of what a comprehension cannot be run out over."""
-        return unknown_length(self, value)  # type: ignore[arg-type]  # the layers above are there when it runs
 
     def eval_await(self, node: p.Await, frame: Frame) -> Value:
         """`await x` is `x`."""

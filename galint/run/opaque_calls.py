@@ -149,11 +149,10 @@ class OpaqueCalls(Classes):
 
     def _training_function(self, values: list[Value]) -> Function | None:
         """A function without arguments that runs backward and is handed to code out of sight, which calls it."""
-        for value in values:
-            node = value.node if isinstance(value, Function) else None
-            if isinstance(node, p.FunctionDef) and not node.params and BACKWARD in self.static.tags(node):
-                return value  # type: ignore[return-value]
-        return None
+        return next((v for v in values if isinstance(v, Function) and self._trains_alone(v.node)), None)
+
+    def _trains_alone(self, node: p.Node) -> bool:
+        return isinstance(node, p.FunctionDef) and not node.params and BACKWARD in self.static.tags(node)
 
     def _settings(self, values: list[Value]) -> frozenset[str]:
         """Spellings of the settings handed to a call."""

@@ -155,12 +155,9 @@ def _sort(m: Calls, s: Site) -> Value | None:
 
 def _sorted(m: Calls, s: Site) -> Value | None:
     found = _collect("list")(m, s)
-    if not (s.args and isinstance(found, Seq)):
-        return found
-    out = Seq(_ordered(m, found.elts, s))
-    if isinstance(s.args[0], Seq):
-        out.open, out.length = s.args[0].open, s.args[0].length
-    return out
+    if s.args and isinstance(found, Seq):
+        found.elts = _ordered(m, found.elts, s)
+    return found
 
 
 def _ordered(m: Calls, items: list[Value], s: Site) -> list[Value]:
