@@ -169,6 +169,13 @@ class Step:
         """The distinct micro-batches in the applied gradient, in order."""
         return list(dict.fromkeys(e.micro for e in self.applied))
 
+    def first_of_each(self) -> list[Entry]:
+        """The first applied entry of each backward call."""
+        out: dict[Span, Entry] = {}
+        for entry in self.applied:
+            out.setdefault(entry.span, entry)
+        return list(out.values())
+
     def passes(self, entry: Entry) -> int:
         """How often the backward call of an applied entry ran over its micro-batch, as adversarial training does."""
         return len({e.seq for e in self.applied if (e.micro, e.span) == (entry.micro, entry.span)})

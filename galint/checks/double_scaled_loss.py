@@ -9,7 +9,7 @@ from fractions import Fraction
 from galint.checks.finding import Finding
 from galint.checks.scaling import names_n
 from galint.checks.view import View
-from galint.checks.windows import Window, calls, divides_by, first_of_each, full_windows
+from galint.checks.windows import Window, calls, divides_by, full_windows
 from galint.ledger import Coefficient, Entry
 from galint.run.nodes import terminal
 from galint.source import Span
@@ -26,7 +26,7 @@ def check(view: View) -> Iterator[Finding]:
         if len(window.micros) != window.n or (len(view.ledgers) > 1 and not view.lone(window.ledger)):
             continue
         keys = view.n_keys(window.ledger)
-        for entry in first_of_each(window.step):
+        for entry in window.step.first_of_each():
             helper = _helper(view, entry)
             if entry.span in seen or (entry.facts.summed and not helper) or not _twice(view, window, entry, helper):
                 continue

@@ -9,7 +9,7 @@ from fractions import Fraction
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
-from galint.checks.windows import calls, first_of_each, full_windows, program_nodes
+from galint.checks.windows import calls, full_windows, program_nodes
 from galint.run.nodes import terminal
 from galint.source import Span
 
@@ -25,7 +25,7 @@ def check(view: View) -> Iterator[Finding]:
         return
     seen: set[Span] = set()
     for window in full_windows(view):
-        for entry in first_of_each(window.step):
+        for entry in window.step.first_of_each():
             own = view.coefficient(entry)
             if entry.span in seen or entry.facts.summed or own.value != Fraction(1, len(window.micros)):
                 continue

@@ -8,7 +8,7 @@ from fractions import Fraction
 from galint.checks.finding import Finding
 from galint.checks.scaling import names_n
 from galint.checks.view import View
-from galint.checks.windows import divides_by, first_of_each, full_windows
+from galint.checks.windows import divides_by, full_windows
 from galint.ledger import ONE, Coefficient, Entry
 from galint.source import Span
 
@@ -42,7 +42,7 @@ def check(view: View) -> Iterator[Finding]:
         if len(window.micros) != n or window.automatic:
             continue
         keys = view.n_keys(window.ledger)
-        for entry in first_of_each(window.step):
+        for entry in window.step.first_of_each():
             facts = entry.facts
             divided, whole = _parts(view, entry, n, keys)
             if entry.span in seen or not divided or not whole or facts.summed or orders.get(entry.span, 1) > 1:

@@ -64,7 +64,7 @@ def scalings(view: View) -> Iterator[Scaling]:
             keys = view.n_keys(ledger)
             if len({e.micro for e in step.applied}.intersection(window)) < 2:
                 continue  # the others of the window were cleared, or belong to another optimizer
-            for entry in _first_of_each(step):
+            for entry in step.first_of_each():
                 if entry.micro not in window and cadence is None:
                     continue  # a loss of the whole batch, before or after the micro-batches
                 shared, passes = _shared(view, step, entry)
@@ -116,13 +116,6 @@ def steady(view: View, steps: list[Step]) -> list[Step]:
         if len(dict.fromkeys(step.window)) > 1:
             full.setdefault(view.top_of(step.window[-1]), []).append(step)
     return [step for group in full.values() for step in group[1:3] or group[:1]]
-
-
-def _first_of_each(step: Step) -> list[Entry]:
-    out: dict[Span, Entry] = {}
-    for entry in step.applied:
-        out.setdefault(entry.span, entry)
-    return list(out.values())
 
 
 def is_accumulation(view: View, step: Step, guarded: bool) -> bool:

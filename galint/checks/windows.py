@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from galint import program as p
 from galint.checks.scaling import is_accumulation, steady
 from galint.checks.view import View
-from galint.ledger import Entry, Mark, OptimizerLedger, Step
+from galint.ledger import Mark, OptimizerLedger, Step
 from galint.run.facts import Event
 from galint.run.nodes import path_terminal, terminal
 from galint.source import Span
@@ -67,14 +67,6 @@ def _automatic(accumulates: list[Event], length: int) -> tuple[str, int]:
         keys = event.data.get("keys", [])
         return str(keys[0]) if keys else "", int(event.data["n"])
     return "", length
-
-
-def first_of_each(step: Step) -> list[Entry]:
-    """The first applied entry of each backward call."""
-    out: dict[Span, Entry] = {}
-    for entry in step.applied:
-        out.setdefault(entry.span, entry)
-    return list(out.values())
 
 
 def events_in(view: View, window: Window, kind: str) -> dict[Span, list[Event]]:
