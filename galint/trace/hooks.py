@@ -255,7 +255,7 @@ class Hooks:
             @functools.wraps(original)
             def init(self: Any, *args: Any, **kwargs: Any) -> None:
                 original(self, *args, **kwargs)
-                recorder.wrappers.add(self)  # also one whose forward is never called: its gradients stay local
+                recorder.collectives.add(self)  # also one whose forward is never called: its gradients stay local
 
             return init
 

@@ -32,7 +32,9 @@ def users_frame() -> tuple[str, int, str]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if is_users(code.co_filename):
+        # Looked up here first: a walk crosses several frames, and a trace of events makes a walk for each.
+        known = _known.get(code.co_filename)
+        if known or (known is None and is_users(code.co_filename)):
             return code.co_filename, frame.f_lineno, code.co_name
         frame = frame.f_back
     return "", 0, ""

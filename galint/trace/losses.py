@@ -62,6 +62,9 @@ _PASS = [
 _ARITHMETIC = {"MulBackward", "DivBackward", "AddBackward", "SubBackward", "MeanBackward", "SumBackward"}
 
 
+_SCALINGS = {"MulBackward0", "DivBackward0"}
+
+
 class Lazy:
     """A product of numbers, some of them still on a device."""
 
@@ -194,6 +197,31 @@ def read_loss(root: Any, gradient: Any = None) -> LossInfo:
     except (AttributeError, RuntimeError, TypeError, ValueError):
         return LossInfo()  # a graph already freed, or nodes of another torch version: unknown, never a crash
     return info
+
+
+def glance(root: Any) -> tuple[str, str, int | None] | None:
+    """Name, reduction and batch size of a loss that a known function made and that was only scaled since.
+
+    None for anything else, which is for `read_loss` to find out: this is the short way for a trace of events alone.
+    """
+    node: Any = root.grad_fn if isinstance(root, torch.Tensor) and not root.ndim else None
+    for _ in range(4):
+        if node is None:
+            return None
+        tags = node.metadata
+        tag = tags.get(LOSS_TAG)
+        if tag is not None and SCALE_TAG not in tags:
+            return tag[0], tag[1], tag[2]
+        kind, parents = type(node).__name__, node.next_functions
+        if kind not in _SCALINGS or not parents or (kind.startswith("Div") and parents[0][0] is None):
+            return None
+        node = parents[0][0]
+        if len(parents) > 1:
+            other = parents[1][0]
+            if node is not None and other is not None:
+                return None
+            node = other if node is None else node
+    return None
 
 
 def _walk(node: Any, info: LossInfo, depth: int) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
+from galint.trace.collectives import Collectives
 from galint.trace.draws import Draws
 from galint.trace.location import users_frame
-from galint.trace.losses import read_loss
+from galint.trace.losses import glance, read_loss
 from galint.trace.measures import divided_by
 from galint.trace.model import Event, Record, Window
 from galint.trace.state import OptimizerState, Pending, fused_scale_of, micro_of
@@ -56,7 +57,7 @@ class Recorder:
         self.iterators: weakref.WeakKeyDictionary[Any, Draws] = weakref.WeakKeyDictionary()
         self.current: Draws | None = None
         self.boundary_in: int | None = None
-        self.wrappers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.collectives = Collectives()
         self.forward_sync: bool | None = None
         self.depth = 0
         self.seq = 0
@@ -112,8 +113,13 @@ class Recorder:
             return original(*args, **kwargs)
         root = args[0] if args else kwargs.get("tensors")
         gradient = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
-        info = read_loss(root, gradient)
-        event = self.emit("backward", loss=info.name, batch_size=info.batch_size, reduction=info.reduction)
+        # Events alone tell the loss; what it was multiplied with takes the whole walk.
+        seen = None if self.sampling else glance(root)
+        info = None
+        if seen is None:
+            info = read_loss(root, gradient)
+            seen = info.name, info.reduction, info.batch_size
+        event = self.emit("backward", loss=seen[0], batch_size=seen[2], reduction=seen[1])
         states = []
         if self.sampling:
             for optimizer, state in list(self.states.items()):
@@ -121,7 +127,7 @@ class Recorder:
                 state.sampler.begin()
                 states.append(state)
                 self.holding[id(optimizer)] = optimizer
-        before = self._collectives()
+        before = self.collectives.counts() if self.collectives.any else None
         self.depth += 1
         try:
             return original(*args, **kwargs)
@@ -132,8 +138,10 @@ class Recorder:
             except Exception as error:  # the trace ends, the script goes on
                 self.internal = f"{type(error).__name__}: {error}"
 
-    def _after_backward(self, states: list[OptimizerState], info: Any, event: Event, before: dict[int, int]) -> None:
-        reduces, size, synced = self._reduced(before)
+    def _after_backward(
+        self, states: list[OptimizerState], info: Any, event: Event, before: dict[int, int] | None
+    ) -> None:
+        reduces, size, synced = self.collectives.since(before) if before else (0, 0, None)
         # Backwards at different lines without a batch drawn or a step taken between them are losses of one batch.
         line = (event.file, event.line)
         # A first micro-batch with fewer losses shows that a further line is the next batch, not another loss.
@@ -165,33 +173,6 @@ class Recorder:
         self.batch += 1
         self.batch_lines = set()
         self.draws_at_batch = self.draws
-
-    def _collectives(self) -> dict[int, int]:
-        counts: dict[int, int] = {}
-        for wrapper in list(self.wrappers) if self.wrappers else ():
-            with suppress(Exception):  # a process group without sequence numbers: counts stay unknown
-                counts[id(wrapper)] = int(wrapper.process_group._get_sequence_number_for_group())
-        return counts
-
-    def _reduced(self, before: dict[int, int]) -> tuple[int, int, bool | None]:
-        """Collectives and bytes of the backward that has just run, summed over the wrappers."""
-        if not before:
-            return 0, 0, None
-        after = self._collectives()
-        reduces, size = 0, 0
-        for wrapper in list(self.wrappers):
-            seen = after.get(id(wrapper), 0) - before.get(id(wrapper), 0)
-            if seen <= 0:
-                continue
-            # Rebuilding buckets after the first iteration adds collectives of its own: the reducer's own
-            # count of buckets is what every synchronised backward costs.
-            with suppress(Exception):
-                data = wrapper._get_ddp_logging_data()
-                sizes = str(data.get("rebuilt_bucket_sizes") or data.get("bucket_sizes") or "").split(",")
-                seen = min(seen, len([s for s in sizes if s.strip()])) or seen
-            reduces += seen
-            size += sum(p.numel() * p.element_size() for p in wrapper.parameters() if p.requires_grad)
-        return reduces, size, reduces > 0
 
     # --- zeroing, clipping, scaling ------------------------------------------------------------
 
@@ -265,7 +246,7 @@ class Recorder:
 
     def wrapped_forward(self, wrapper: Any) -> None:
         """A DDP wrapper runs its forward: the flag it reads now decides whether backward communicates."""
-        self.wrappers.add(wrapper)
+        self.collectives.add(wrapper)
         self.forward_sync = bool(wrapper.require_backward_grad_sync)
         if torch.is_grad_enabled():
             self.emit("forward", sync=self.forward_sync)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable
 from types import TracebackType
@@ -13,7 +14,7 @@ from galint.trace import leftovers
 from galint.trace.hooks import Hooks
 from galint.trace.judge import informs, judge
 from galint.trace.measures import agrees, number, weights
-from galint.trace.model import Event, Header, Record, Status, Trace, Verdict, Window, add
+from galint.trace.model import Event, Header, Status, Trace, Verdict, Window, add
 from galint.trace.recorder import Recorder
 
 
@@ -41,7 +42,7 @@ class Watch:
         only = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else optimizer
         self._only = None if only is None else list(only)
         self.trace = Trace(Header(argv=list(sys.argv), torch=torch.__version__))
-        self.recorder = Recorder(self._take, sampling=sampling, only=self._only)
+        self.recorder = Recorder(functools.partial(add, self.trace), sampling=sampling, only=self._only)
         self._hooks = Hooks(self.recorder)
 
     def __enter__(self) -> Self:
@@ -66,7 +67,7 @@ class Watch:
             self._find_optimizers()
         for module in self.model.modules() if self.model is not None else ():
             if isinstance(module, torch.nn.parallel.DistributedDataParallel):
-                self.recorder.wrappers.add(module)
+                self.recorder.collectives.add(module)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -93,9 +94,6 @@ class Watch:
                 id(p) in members for g in candidate.param_groups for p in g["params"]
             ):
                 self.recorder.state(candidate)
-
-    def _take(self, record: Record) -> None:
-        add(self.trace, record)
 
     @property
     def windows(self) -> list[Window]:
