@@ -57,7 +57,7 @@ class Hooks:
         self._loaders()
         self._ddp()
         for name in FUNCTIONS:
-            replace(torch.nn.functional, name, functools.partial(tagging, name))
+            replace(torch.nn.functional, name, functools.partial(tagging, name, recorder.sampling))
 
     def remove(self) -> None:
         """Restore torch."""

@@ -140,8 +140,11 @@ Tag = tuple[str, str, int | None, int | None]
 """What a loss function told of its result: name, reduction, batch size, items."""
 
 
-def tagging(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """A loss function that tags its result's node and otherwise does what the original does."""
+def tagging(name: str, counting: bool, original: Callable[..., Any]) -> Callable[..., Any]:
+    """A loss function that tags its result's node and otherwise does what the original does.
+
+    `counting` adds the items that the loss averages over, which a trace of events alone does not ask for.
+    """
     compiling = torch.compiler.is_compiling
 
     @functools.wraps(original)
@@ -161,7 +164,7 @@ def tagging(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
                 name,
                 "mean" if reduction == "batchmean" else str(reduction),
                 size,
-                _items(name, args, kwargs, size),
+                _items(name, args, kwargs, size) if counting else None,
             )
         return result
 
