@@ -176,8 +176,8 @@ def _unscaled(
     first = coefficients[0]
     if own not in coefficients and (own.value, own.symbols) != (first.value, first.symbols):
         return False  # rescaled after the window
-    if any("/" in key and "batch" in key for key in keys):
-        return False  # N = nominal batch / batch size: such loops scale by samples somewhere
+    if any("batch" in key and _ROUNDED.search(key) for key in keys):
+        return False  # N = round(nominal batch / batch size): such loops scale by samples somewhere
     if facts.keys & {"accelerate", "deepspeed", "mmengine"}:
         return False
     if any(map(_is_setting, facts.keys.difference(shared, *kept))):
@@ -201,8 +201,12 @@ def _is_setting(key: str) -> bool:
     return bool(key) and not key.replace("/", "").replace(".", "").isdigit()
 
 
+_ROUNDED = re.compile(r"(?<!/)/(?!/)|\bround\b")
+"""A quotient that need not be a whole number; `total // micro` is one, and says that N micro-batches make the total."""
+
 _SUM = re.compile(r"reduction\s*(==?|is|:)\s*[\"']?sum", re.I)
 _RATE = re.compile(r"(^|_)(lr|learning_?rate)(_|$)|base_lr", re.I)
+_COURSE = re.compile(r"sched|step|iter|epoch|warm", re.I)
 
 
 _REDUCTION = re.compile(r"reduc\w*\s*(==|!=)\s*[\"'](\w+)[\"']", re.I)
@@ -218,7 +222,11 @@ def _sums(condition: str, taken: bool) -> bool:
 
 
 def _declared(view: View, keys: frozenset[str]) -> bool:
-    """True where the program says that sums are meant: a comment, or a learning rate computed from N."""
+    """True where the program says that sums are meant: a comment, or a rate that is divided by N or scaled to it.
+
+    A learning rate that grows with N (Goyal et al. 2017, linear scaling) goes with a mean over the larger batch;
+    one divided by N makes up for a sum, and so does a weight decay that is multiplied with N.
+    """
     if any(_SUM.search(comment) for comment in view.program.comments.values()):
         return True
     last = {re.findall(r"[A-Za-z_]\w*", key)[-1] for key in keys if re.search(r"[A-Za-z_]", key)}
@@ -230,10 +238,10 @@ def _declared(view: View, keys: frozenset[str]) -> bool:
                     if not isinstance(node, p.Assign | p.AugAssign):
                         continue
                     target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
-                    words = {terminal(n) for n in view.static.walk(node.value) if isinstance(n, p.Name | p.Attr)}
-                    if not words & last:
+                    if not _words(view, node.value) & last or _COURSE.search(target):
                         continue
-                    if _RATE.search(target):
+                    below = _divisors(view, node)
+                    if (_RATE.search(target) and below & last) or "weight_decay" in target:
                         return True
                     if "batch" in target:
                         found.add(target)
@@ -241,6 +249,19 @@ def _declared(view: View, keys: frozenset[str]) -> bool:
             return False
         last |= found
     return False
+
+
+def _words(view: View, value: p.Node) -> set[str]:
+    return {terminal(n) for n in view.static.walk(value) if isinstance(n, p.Name | p.Attr)}
+
+
+def _divisors(view: View, node: p.Assign | p.AugAssign) -> set[str]:
+    """Names that stand below a division in what is assigned."""
+    out = _words(view, node.value) if isinstance(node, p.AugAssign) and node.op.startswith("/") else set()
+    for part in view.static.walk(node.value):
+        if isinstance(part, p.BinOp) and part.op in ("/", "//"):
+            out |= _words(view, part.right)
+    return out
 
 
 def names_n(view: View, key: str, keys: frozenset[str]) -> bool:
