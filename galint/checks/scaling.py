@@ -206,7 +206,7 @@ _ROUNDED = re.compile(r"(?<!/)/(?!/)|\bround\b")
 
 _SUM = re.compile(r"reduction\s*(==?|is|:)\s*[\"']?sum", re.I)
 _RATE = re.compile(r"(^|_)(lr|learning_?rate)(_|$)|base_lr", re.I)
-_COURSE = re.compile(r"sched|step|iter|epoch|warm", re.I)
+_COURSE = re.compile(r"sched|steps|iters|epochs|warm", re.I)
 
 
 _REDUCTION = re.compile(r"reduc\w*\s*(==|!=)\s*[\"'](\w+)[\"']", re.I)
