@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from galint import program as p
+from galint.checks.learning_rate import Rate, rate
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
 from galint.run.nodes import path_terminal, terminal
@@ -167,7 +168,11 @@ def _unscaled(
     own = view.coefficient(entry).times(passes)
     kept = tuple(k - shared for k in facts.term_keys or (facts.keys,) * len(coefficients))
     terms = list(zip(coefficients, kept, strict=False))
-    lighter = [(c, k) for c, k in terms if c.symbols or abs(c.value) < 1 or any(map(_is_setting, k))]
+    lighter = [
+        (c, k)
+        for c, k in terms
+        if (c.symbols or abs(c.value) < 1 or any(map(_is_setting, k))) and not (keys and _weighed(view, c, k, keys))
+    ]
     if facts.summed or len(lighter) == len(terms):
         return False
     weights = {key for c, k in lighter for key in (*k, *(s for s, _ in c.symbols))}
@@ -180,21 +185,40 @@ def _unscaled(
         return False  # N = round(nominal batch / batch size): such loops scale by samples somewhere
     if facts.keys & {"accelerate", "deepspeed", "mmengine"}:
         return False
-    if any(map(_is_setting, facts.keys.difference(shared, *kept))):
+    if any(_is_setting(key) and not _is_weight(view, key, keys) for key in facts.keys.difference(shared, *kept)):
         return False  # a setting takes part in the factor, and its default may hide N
     if "?" in facts.hidden or any(names_n(view, key, keys) for key in (facts.hidden | facts.keys) - shared):
         return False
     cadence = view.cadence(ledger)
     if cadence is not None and str(cadence.n) in facts.hidden:
         return False
-    if _declared(view, keys) or any(_sums(c.key, c.taken) for c in view.run.choices.values()):
+    if any(_SUM.search(comment) for comment in view.program.comments.values()):
+        return False  # the program says so
+    if any(_sums(c.key, c.taken) for c in view.run.choices.values()):
         return False
+    scaled = rate(view, keys)
+    if scaled is not Rate.FREE:
+        return scaled is Rate.GROWS
     optimizer = view.run.optimizers.get(ledger.name)
     made: frozenset[str] = getattr(optimizer, "made_keys", frozenset())
     made_text = getattr(optimizer, "made_text", "")
     if any(names_n(view, key, keys) for key in made):
         return False
     return not any(key and re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", made_text) for key in keys)
+
+
+_WEIGHT = re.compile(r"(^|_)(weight|coeff?|lambda|multiplier|alpha|beta|gamma)(_|$)", re.I)
+
+
+def _is_weight(view: View, key: str, keys: frozenset[str]) -> bool:
+    """Whether a setting is, by its name, what a loss is weighed with and not N."""
+    return _WEIGHT.search(path_terminal(key)) is not None and not names_n(view, key, keys)
+
+
+def _weighed(view: View, coefficient: Coefficient, kept: frozenset[str], keys: frozenset[str]) -> bool:
+    """Whether an addend's factor is made of weights alone."""
+    factors = {key for key in (*kept, *(s for s, _ in coefficient.symbols)) if _is_setting(key)}
+    return bool(factors) and "" not in kept and all(_is_weight(view, key, keys) for key in factors)
 
 
 def _is_setting(key: str) -> bool:
@@ -205,10 +229,6 @@ _ROUNDED = re.compile(r"(?<!/)/(?!/)|\bround\b")
 """A quotient that need not be a whole number; `total // micro` is one, and says that N micro-batches make the total."""
 
 _SUM = re.compile(r"reduction\s*(==?|is|:)\s*[\"']?sum", re.I)
-_RATE = re.compile(r"(^|_)(lr|learning_?rate)(_|$)|base_lr", re.I)
-_COURSE = re.compile(r"sched|steps|iters|epochs|warm", re.I)
-
-
 _REDUCTION = re.compile(r"reduc\w*\s*(==|!=)\s*[\"'](\w+)[\"']", re.I)
 
 
@@ -219,49 +239,6 @@ def _sums(condition: str, taken: bool) -> bool:
         return False
     word, same = asked[2].lower(), taken == (asked[1] == "==")
     return same if word == "sum" else not same and word in {"mean", "avg", "average", "batchmean"}
-
-
-def _declared(view: View, keys: frozenset[str]) -> bool:
-    """True where the program says that sums are meant: a comment, or a rate that is divided by N or scaled to it.
-
-    A learning rate that grows with N (Goyal et al. 2017, linear scaling) goes with a mean over the larger batch;
-    one divided by N makes up for a sum, and so does a weight decay that is multiplied with N.
-    """
-    if any(_SUM.search(comment) for comment in view.program.comments.values()):
-        return True
-    last = {re.findall(r"[A-Za-z_]\w*", key)[-1] for key in keys if re.search(r"[A-Za-z_]", key)}
-    for _ in range(2):
-        found: set[str] = set()
-        for body in view.static.bodies:
-            for stmt in body:
-                for node in view.static.walk(stmt):
-                    if not isinstance(node, p.Assign | p.AugAssign):
-                        continue
-                    target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
-                    if not _words(view, node.value) & last or _COURSE.search(target):
-                        continue
-                    below = _divisors(view, node)
-                    if (_RATE.search(target) and below & last) or "weight_decay" in target:
-                        return True
-                    if "batch" in target:
-                        found.add(target)
-        if not found - last:
-            return False
-        last |= found
-    return False
-
-
-def _words(view: View, value: p.Node) -> set[str]:
-    return {terminal(n) for n in view.static.walk(value) if isinstance(n, p.Name | p.Attr)}
-
-
-def _divisors(view: View, node: p.Assign | p.AugAssign) -> set[str]:
-    """Names that stand below a division in what is assigned."""
-    out = _words(view, node.value) if isinstance(node, p.AugAssign) and node.op.startswith("/") else set()
-    for part in view.static.walk(node.value):
-        if isinstance(part, p.BinOp) and part.op in ("/", "//"):
-            out |= _words(view, part.right)
-    return out
 
 
 def names_n(view: View, key: str, keys: frozenset[str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 
 from galint import program as p
 from galint.checks.feature_cache import caches_features
@@ -11,6 +12,7 @@ from galint.checks.finding import Finding
 from galint.checks.scaling import Scaling, late_divisions, scalings
 from galint.checks.view import View
 from galint.checks.windows import calls
+from galint.ledger import ONE, formula
 from galint.source import Span
 
 CODE = "GA201"
@@ -50,6 +52,10 @@ def _counted_elsewhere(view: View, backward: Span) -> bool:
 def _finding(view: View, scaling: Scaling) -> Finding:
     n = scaling.count
     name = f"`{scaling.label}` = {n}" if scaling.label and not scaling.label.isdigit() else str(n)
+    weights = view.weights(scaling.step)
+    own = next(iter(weights.values()), ONE)
+    # What every loss is weighed with belongs to the large batch's loss too.
+    weighed = bool(own.symbols) and set(weights.values()) == {own}
     return Finding(
         CODE,
         scaling.backward.span,
@@ -58,4 +64,5 @@ def _finding(view: View, scaling: Scaling) -> Finding:
         window=n,
         related=view.places(scaling.step),
         assumptions=scaling.assumptions,
+        expected=formula({k: own.times(Fraction(1, n)) for k in range(1, n + 1)}) if weighed else None,
     )
