@@ -10,7 +10,7 @@ from galint import program as p
 from galint.checks.learning_rate import Rate, rate
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
-from galint.run.nodes import path_terminal, terminal
+from galint.run.nodes import path_terminal
 from galint.source import Span
 
 _CHUNKY = re.compile(r"micro|chunk|accum|split|mini|sub|batch|piece|part|shard|round", re.I)
