@@ -95,8 +95,10 @@ class Assign(Evaluate):
         for one in wanted:
             text = p.text(one)
             old = self.eval(args[text], frame) if text in args else None
-            if isinstance(old, Module | Optimizer | Instance) or (
-                isinstance(old, Opaque) and old.kind in {*_RETYPED, "argparser"}
+            if (
+                old is value  # the call was followed and gave back what it was given
+                or isinstance(old, Module | Optimizer | Instance)
+                or (isinstance(old, Opaque) and old.kind in {*_RETYPED, "argparser"})
             ):
                 kept.append(old)
             else:
