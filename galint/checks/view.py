@@ -105,7 +105,26 @@ class View:
             if micro is not None and micro.loop is not None:
                 if not any(span == micro.loop and serial == micro.serial for span, serial, _ in mark.where):
                     dropped.add(entry.micro)
+        dropped |= self.given_up(step)
         return [t for t in dict.fromkeys(step.window) if t not in dropped]
+
+    def given_up(self, step: Step) -> frozenset[int]:
+        """Micro-batches of whole windows that were cleared because a bound besides N kept the step back, a first step
+        that is left out for one.
+        """
+        if not step.lost:
+            return frozenset()
+        exact = {g.span for g in step.guards if any(v > 1 and not label.startswith("≥") for label, v in g.moduli)}
+        bounds = {
+            g.span: g.negated
+            for g in step.guards
+            if g.moduli and all(label.startswith("≥") and (exact or v < 1) for label, v in g.moduli)
+        }
+        if not bounds:
+            return frozenset()
+        kept = {e.micro for e in self.guard_events if e.span in bounds and e.data["taken"] == bounds[e.span]}
+        ended = {e.micro for e in self.guard_events if e.span in exact and e.data["taken"]} if exact else kept
+        return frozenset(e.micro for e, mark in step.lost if mark.micro in kept & ended)
 
     @cached_property
     def _shared(self) -> dict[str, frozenset[Span]]:

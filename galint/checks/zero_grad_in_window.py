@@ -55,9 +55,11 @@ def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[S
             continue
         applied = {e.micro for e in step.applied}
         wiped: dict[Span, list[tuple[Entry, Mark]]] = {}
+        given_up = view.given_up(step)
         for entry, mark in step.lost:
             covered = (
-                entry.span in view.shared(ledger)
+                entry.micro in given_up
+                or entry.span in view.shared(ledger)
                 or (own is not None and entry.span not in own)
                 or entry.micro in applied
                 or entry.micro in used

@@ -9,8 +9,8 @@ from galint.ledger import Guard
 from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
 from galint.run.match import matches
-from galint.run.nodes import bails, ends_in_raise, raises
-from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP
+from galint.run.nodes import bails, ends_in_raise, raises, terminal
+from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
 
@@ -155,6 +155,8 @@ class Branches(Assign):
             and any(isinstance(q.node, p.For | p.While) for q in self.loops)
         ):
             default = False  # a model that is built anew between epochs starts another training
+        elif data and ZERO in body and not body & trains and not orelse & GRADIENT and self._clears_outside(stmt):
+            default = False  # a window that is given up, because its loss or its gradients are not to be trusted
         elif (else_leaves and not orelse & trains) or ((body & GRADIENT) and not (orelse & GRADIENT)):
             default = True
         elif (orelse & GRADIENT) and not (body & GRADIENT):
@@ -175,6 +177,11 @@ class Branches(Assign):
         if BACKWARD in left and BACKWARD not in (body if taken else orelse):
             self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))
         return taken
+
+    def _clears_outside(self, stmt: p.If) -> bool:
+        """True where gradients are cleared in another place too, so that this condition only says when to clear early."""
+        inside = set(self.static.walk(stmt))
+        return any(terminal(c.func) == "zero_grad" and c not in inside for c in self.static.calls)
 
     def _starts_loss(self, stmt: p.If, frame: Frame) -> bool:
         """True where the body gives a loss that is still the number 0, or None, its first term: a program that goes on to
