@@ -26,8 +26,7 @@ def check(view: View) -> Iterator[Finding]:
                 continue
             later = later_micros(window, mark)
             times = sum(m.kind == "clip" and m.span == mark.span for m in window.step.marks)
-            kept = any(e.seq < mark.seq for e in window.step.applied)  # what is cleared later, no clip distorts
-            if not later or not kept or times < 2 or mark.micro not in window.micros:
+            if not later or times < 2 or mark.micro not in window.micros:
                 continue
             seen.add(mark.span)
             total = len(window.micros)
