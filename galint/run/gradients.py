@@ -8,7 +8,7 @@ from galint.ledger import ONE, Coefficient, Entry, LossFacts, Mark, OptimizerLed
 from galint.run.facts import BackwardFact, Micro
 from galint.run.frame import RunOver
 from galint.run.unknowns import Unknowns
-from galint.run.values import Module, Optimizer, Tensor, Value
+from galint.run.values import Context, Lit, Module, Opaque, Optimizer, Seq, Tensor, Value
 from galint.source import Span
 
 
@@ -73,9 +73,14 @@ class Gradients(Unknowns):
     # --- synchronisation -----------------------------------------------------------------------
 
     def syncs(self, module: Module) -> bool:
-        """Whether a wrapper would synchronise gradients now: its flag is on and no `no_sync` of its is open."""
+        """Whether a wrapper would synchronise gradients now: its flag is on and no `no_sync` of its is open.
+
+        Accelerate's `accumulate(model)` opens the model's own `no_sync` on the micro-batches that do not step.
+        """
         return module.sync and not any(
-            c.kind == "no_sync" and (c.target is None or _same(c.target, module)) for c in self.contexts
+            (c.kind == "no_sync" and (c.target is None or _same(c.target, module)))
+            or (c.kind == "accumulate" and _held(c) and any(_same(m, module) for m in _models(c)))
+            for c in self.contexts
         )
 
     def _synced(self, ident: int, at_forward: bool) -> bool:
@@ -309,6 +314,17 @@ class Gradients(Unknowns):
             self.result.truncated = True
             raise RunOver
         return step
+
+
+def _models(accumulate: Context) -> list[Value]:
+    """The models that an `accumulate` was given; a list of them has no `no_sync`."""
+    return [m for m in accumulate.data.get("models", ()) if not isinstance(m, Seq)]
+
+
+def _held(accumulate: Context) -> bool:
+    """Whether an open `accumulate` lets no step through."""
+    sync = accumulate.target.attrs.get("sync_gradients") if isinstance(accumulate.target, Opaque) else None
+    return isinstance(sync, Lit) and not sync.value
 
 
 def _same(target: Value, module: Module) -> bool:
