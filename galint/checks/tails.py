@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from galint import program as p
 from galint.checks.view import Cadence, View
 from galint.ledger import OptimizerLedger, Step
 from galint.source import Span
+
+_ALL_STEPS = re.compile(r"range\((.*[^a-z])?(max|total|num_train|train)_?(steps|iter(s|ations)?|updates)\)*$", re.I)
+"""A loop over all steps of a training."""
 
 
 @dataclass(slots=True)
@@ -60,13 +64,29 @@ def _leaked(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | Non
         loops = {m.loop for t in tokens if (m := view.micro(t)) is not None}
         if len(set(serials)) < 2 or len(loops) != 1 or len(tokens) <= cadence.n:
             continue
-        if any(mark.kind == "clear" and mark.pending for mark in step.marks):
+        if any(mark.kind == "clear" and mark.pending for mark in step.marks) or _whole_training(view, tokens):
             continue
         applied = {e.micro for e in step.applied}
         older = [t for t, s in zip(tokens, serials, strict=False) if s != serials[-1] and t in applied]
         if older and len(older) < cadence.n:
             return Tail("leaked", ledger, cadence, step, len(older), cadence.guard.span)
     return None
+
+
+def _whole_training(view: View, tokens: list[int]) -> bool:
+    """True for a loop that counts up to a number of steps with no loop around it: it is the training, no epoch of it, and
+    a second run of it is a second training.
+    """
+    paths = {m.path[0] for t in tokens if (m := view.micro(t)) is not None and len(m.path) == 1}
+    headers = {span for span, _, _ in paths}
+    if len(headers) != 1 or len({serial for _, serial, _ in paths}) < 2:
+        return False
+    node = view.static.loops.get(headers.pop())
+    if isinstance(node, p.While):
+        asked = {p.text(n) for n in view.static.walk(node.test) if isinstance(n, p.Name | p.Attr)}
+        body = (n for s in node.body for n in view.static.walk(s))
+        return any(isinstance(n, p.AugAssign) and p.text(n.target) in asked for n in body)
+    return isinstance(node, p.For) and _ALL_STEPS.search(p.text(node.iter)) is not None
 
 
 def _dropped(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | None:

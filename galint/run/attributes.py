@@ -100,7 +100,11 @@ class Attributes(Gradients):
 
     def eval_attr(self, node: p.Attr, frame: Frame) -> Value:
         """`value.name`."""
-        return self.get_attr(self.eval(node.value, frame), node.name, node)
+        receiver = self.eval(node.value, frame)
+        value = self.get_attr(receiver, node.name, node)
+        if type(receiver) is Opaque and type(value) is Bound and p.text(node) in self.static.counted:
+            value = receiver.attrs[node.name] = self.make_opaque(f"{receiver.path}.{node.name}", node.name)
+        return value
 
     def get_attr(self, value: Value, name: str, node: p.Expr) -> Value:
         """The attribute of a value; unknown ones are opaque and remembered."""

@@ -227,6 +227,11 @@ class Compare(Attributes):
                 return None
             self._fit_batch(value, other)
             return self.demand(value, "batch", node)
+        if "while" in self.test_tags and value.deferred is not None and value.deferred[0] == "+":
+            if type(self.resolve(value.deferred[2])) is Opaque:
+                return None  # a counter of samples beside the loop's own: how fast it moves, nobody knows
+        if "while" in self.test_tags and value.deferred is None and p.text(node) in self.static.counted:
+            return self.demand(value, "counter", node)
         name = terminal(node) or path_terminal(value.path)
         guarding = name in self.static.window_names
         if self.test_tags & {"break"}:

@@ -139,6 +139,15 @@ class Index:
         return [node for node in self.everything() if isinstance(node, p.Call)]
 
     @cached_property
+    def counted(self) -> frozenset[str]:
+        """The spellings of the attributes that the program counts up or down: `state.step` is then no method."""
+        return frozenset(
+            p.text(node.target)
+            for node in self.everything()
+            if isinstance(node, p.AugAssign) and isinstance(node.target, p.Attr)
+        )
+
+    @cached_property
     def called(self) -> frozenset[str]:
         """The last names of everything that is called."""
         return frozenset(terminal(call.func) for call in self.calls)

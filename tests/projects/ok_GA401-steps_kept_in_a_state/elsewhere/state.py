@@ -1,0 +1,3 @@
+class Progress:
+    step = 0
+    samples = 0
