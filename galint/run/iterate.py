@@ -181,7 +181,7 @@ def _opaque(m: Execute, value: Opaque, each: Each, node: p.Node, role: str) -> S
     if value.elements is not None:
         return _known(m, value.elements, each, role, value)
     if role in {"idle", "comp", "other", "data", "build"}:
-        if m.loops and role != "data":
+        if m.loops and role not in {"data", "comp"}:  # a comprehension is no loop of its own: the last is around it
             m.loops[-1].cut = True
         if role == "data":
             total = 10**6
