@@ -257,11 +257,13 @@ def _assumptions(view: View, entry: Entry) -> tuple[str, ...]:
     if not entry.facts.terms or entry.facts.summed:
         return ()
     told: tuple[str, ...] = ("the loss averages over the samples of its micro-batch",)
-    if view.run.facts.get("driven") and any(
-        b.span == entry.span and b.name == "accelerator" for b in view.run.backwards
-    ):
-        told += ("the Trainer runs without DeepSpeed, whose engine divides",)
+    if any(b.span == entry.span and b.name == "accelerator" for b in view.run.backwards):
+        driven = view.run.facts.get("driven")
+        told += ("the Trainer runs without DeepSpeed, whose engine divides",) if driven else (_LAUNCHED,)
     return told
+
+
+_LAUNCHED = "`accelerate launch` is given no `--gradient_accumulation_steps`, by which its `backward` would divide"
 
 
 def late_divisions(view: View) -> dict[Span, tuple[Span, str]]:

@@ -112,10 +112,20 @@ def _backward(m: Calls, s: Site) -> Value | None:
     if value is not None and value.value:
         factor = Coefficient(Fraction(1) / Fraction(value.value))
     loss = loss_in(m, s.args[0])
-    if value is not None and s.receiver.items.get("__plain__") is not TRUE:
+    if value is not None and s.receiver.items.get("__plain__") is not TRUE and not _undivided(m, s.receiver):
         loss = loss.map(lambda c: c, value.keys | frozenset({"accelerate"}))
     m.backward(loss, s.span, factor, "accelerator")
     return NONE
+
+
+def _undivided(m: Calls, accelerator: Opaque) -> bool:
+    """True for an accelerator that is made here without N and never accumulates by itself: its `backward` divides by 1,
+    unless `accelerate launch` was given an N.
+    """
+    given = accelerator.items.get("__given__")
+    if not isinstance(given, Lit) or given.value or _accumulates(m, accelerator):
+        return False
+    return "gradient_accumulation_steps" not in accelerator.attrs and not any("deepspeed" in n.lower() for n in m.static.uses)
 
 
 def _accumulates(m: Calls, accelerator: Opaque) -> bool:
