@@ -148,6 +148,19 @@ class Index:
         )
 
     @cached_property
+    def ends(self) -> frozenset[str]:
+        """The settings that a counter reaches where a loop is left: `if done == total: break`."""
+        nodes = list(self.everything())
+        moved = {p.text(n.target) for n in nodes if isinstance(n, p.AugAssign)}
+        out: set[str] = set()
+        for node in nodes:
+            if isinstance(node, p.If) and isinstance(node.body[-1], p.Break) and isinstance(node.test, p.Compare):
+                sides = (node.test.left, *node.test.comparators)
+                if any(p.text(side) in moved for side in sides):
+                    out |= {terminal(side) for side in sides if p.text(side) not in moved}
+        return frozenset(out - {""})
+
+    @cached_property
     def called(self) -> frozenset[str]:
         """The last names of everything that is called."""
         return frozenset(terminal(call.func) for call in self.calls)

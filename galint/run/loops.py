@@ -9,8 +9,9 @@ from galint.run.branches import Branches
 from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
 from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, GRADIENT, STEP
-from galint.run.values import Lit, Opaque, Seq, Value
+from galint.run.values import Lit, Mapping, Opaque, Seq, Value
 
+_OPTIMIZERS = re.compile(r"optim|(^|[._])opts?($|[._(\[])", re.I)
 _EPOCH = re.compile(r"epoch|^ep$", re.I)
 
 
@@ -92,6 +93,24 @@ class Loops(Branches):
 
     # --- running -------------------------------------------------------------------------------
 
+    def _filled(self, stmt: p.For, source: Value) -> Value:
+        """`for name in self.optimizers: self.optimizers[name].step()` over a dictionary or list that is filled out of
+        sight, in a method that the run does not call: it holds one optimizer.
+        """
+        empty = (isinstance(source, Mapping) and not source.items) or (isinstance(source, Seq) and not source.elts)
+        if not empty or not _OPTIMIZERS.search(p.text(stmt.iter)):
+            return source
+        tags = self.static.body_tags(stmt.body)
+        if STEP not in tags or BACKWARD in tags:
+            return source
+        path = f"{p.text(stmt.iter).partition('(')[0]}[…]"
+        made = next((o for o in self.optimizers.values() if o.path == path), None) or self.make_optimizer(path)
+        if isinstance(source, Mapping):
+            source.items["…"] = made
+            return source
+        pair = isinstance(stmt.target, p.Sequence) and len(stmt.target.elts) == 2
+        return Seq([Seq([Lit("…"), made]) if pair else made])
+
     def run_for(self, stmt: p.For, frame: Frame) -> Signal | None:
         """A for loop."""
         role = self._role_of(stmt)
@@ -100,7 +119,7 @@ class Loops(Branches):
             role = "epochs" if self.loops and self.loops[-1].role == "epochs" else "length"
         elif role == "idle" and self._builds(stmt):
             role = "build"
-        source = self.eval(stmt.iter, frame)
+        source = self._filled(stmt, self.eval(stmt.iter, frame))
         loop = self._enter(stmt)
         loop.role = role
         result: list[Signal | None] = [None]

@@ -179,6 +179,8 @@ class Unknowns(Machine):
             )
         ):
             return "window"  # also where it only helps to count the steps of an epoch
+        if role == "epochs" and names & self.static.ends:
+            return "limit"  # `for epoch in range(total)`, left when so many steps are done
         if role in {"window", "limit", "other"} and any(map(_EPOCHS.search, names)):
             return "epochs"
         if names & self.static.counters:

@@ -174,6 +174,7 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("accelerator", "prepare_scheduler"): _prepare,
     ("accelerator", "prepare_data_loader"): _prepare,
     ("accelerator", "unwrap_model"): _unwrap,
+    ("accelerator", "unwrap_optimizer"): _unwrap,  # of a subclass: Accelerate itself has none
     ("accelerator", "no_sync"): _no_sync,
     ("accelerator", "autocast"): _autocast,
 }
