@@ -10,6 +10,7 @@ from galint import program as p
 from galint.run.arithmetic import Arithmetic
 from galint.run.elements import unknown_length
 from galint.run.frame import Frame, Signal
+from galint.run.nodes import asks_elements
 from galint.run.values import NONE, Function, Lit, Mapping, Opaque, Seq, Value
 
 
@@ -203,7 +204,14 @@ class Evaluate(Arithmetic):
 
     def eval_call(self, node: p.Call, frame: Frame) -> Value:
         """A call."""
-        return self.call(node, frame)
+        if not asks_elements(node):
+            return self.call(node, frame)
+        tags, self.test_tags = self.test_tags, frozenset()
+        try:
+            value = self.call(node, frame)
+        finally:
+            self.test_tags = tags
+        return Opaque(value.path, data=True, born=value.born) if type(value) is Opaque and not value.data else value
 
 
 def _switches(node: p.IfExp, truth: bool) -> bool:

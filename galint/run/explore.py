@@ -172,6 +172,9 @@ class Explorer(EntryCalls):
         for key, choice in sorted(made, key=lambda item: (item[0] not in past, not item[1].relevant))[:_TOWARD]:
             changed = scenario.variant(choices={key: not choice.taken})
             result = self.run(entry, changed)
+            if not result.backwards and result.stopped.startswith("it raises") and not scenario.onward:
+                changed = changed.variant(onward=True)  # a check of the arguments stands on the way
+                result = self.run(entry, changed)
             if result.backwards and not result.facts.get(avoid):
                 return result, changed
         return None

@@ -122,3 +122,8 @@ def raises(body: p.Body) -> bool:
 def ends_in_raise(body: p.Body) -> bool:
     """True for a run of early returns that ends in `raise`: one of the returns is the path."""
     return bool(body) and raises(body) and all(isinstance(s, p.If | p.Raise | p.ExprStmt) for s in body)
+
+
+def asks_elements(node: p.Node) -> bool:
+    """`torch.all(a == b)`, `(a > b).any()`: what is compared are the elements of tensors or arrays."""
+    return isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name in {"all", "any"}

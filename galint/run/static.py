@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from galint import program as p
 from galint.run.kinds import LOSS_NAME
-from galint.run.nodes import bails, terminal
+from galint.run.nodes import asks_elements, bails, terminal
 from galint.run.reach import BACKWARD, STEP, ZERO, Reach
 
 if TYPE_CHECKING:
@@ -152,7 +152,10 @@ class Static(Reach):
         return [t for n in self.walk(expr) if isinstance(n, p.Name | p.Attr | p.Call) and (t := terminal(n))]
 
     def _divisors(self, expr: p.Expr, out: set[str]) -> None:
+        within = {n for call in self.walk(expr) if asks_elements(call) for n in self.walk(call)}
         for node in self.walk(expr):
+            if node in within:
+                continue
             if isinstance(node, p.BinOp) and node.op == "%":
                 out.add(terminal(node.right))
             elif isinstance(node, p.Compare) and set(node.ops) & {"==", ">=", ">", "<", "<=", "!="}:

@@ -125,7 +125,9 @@ def _undivided(m: Calls, accelerator: Opaque) -> bool:
     given = accelerator.items.get("__given__")
     if not isinstance(given, Lit) or given.value or _accumulates(m, accelerator):
         return False
-    return "gradient_accumulation_steps" not in accelerator.attrs and not any("deepspeed" in n.lower() for n in m.static.uses)
+    return "gradient_accumulation_steps" not in accelerator.attrs and not any(
+        "deepspeed" in n.lower() for n in m.static.uses
+    )
 
 
 def _accumulates(m: Calls, accelerator: Opaque) -> bool:
