@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from galint.checks.finding import Finding
@@ -10,11 +11,13 @@ from galint.source import Span
 
 CODE = "GA301"
 WITNESS = "even"
+_XLA = re.compile(r"(^|[_.])(tpu|xla)(_|$|\()", re.I)
+"""What asks for an XLA device, where no CUDA scaler scales."""
 
 
 def check(view: View) -> Iterator[Finding]:
     """An unscale that later scaled backwards of the same window, or a second unscale, make wrong."""
-    if view.run.facts.get("asks_scaler"):
+    if view.run.facts.get("asks_scaler") or any(_XLA.search(c.key) and c.taken for c in view.run.choices.values()):
         return
     for ledger in view.ledgers:
         seen: set[Span] = set()

@@ -18,7 +18,9 @@ _MODULE = re.compile(
     r"actor|policy|backbone|student|teacher|unet|vae|transformer|gpt|bert|[GD]|net[GD]|ddp_model|unwrapped_model)$"
 )
 _NOT_MODULE = re.compile(
-    r"(cfg|config|name|path|dir|args|type|dim|size|id|kwargs|dict|state|file|params?|parameters|groups?)$", re.I
+    r"(cfg|config|name|path|dir|args|type|dim|size|id|kwargs|dict|state|file|params?|parameters|groups?"
+    r"|_(init|cls|class|factory|builder|creator|provider))$",
+    re.I,
 )
 _LOADER = re.compile(r"(loader|(^|_)dl|data_?iter|batches|dataset)s?\d*$", re.I)
 _NUMBER_OF = re.compile(r"(^|_)(n|nb|num|max|total|count|len|idx|per|min|every)_", re.I)
