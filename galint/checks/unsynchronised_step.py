@@ -62,6 +62,11 @@ def fault(view: View, entries: list[Entry], module: Any) -> tuple[Span, str] | N
     if all(flag is None for _, flag in flags):
         if module.wrap == "fsdp" or not all(ident in e.facts.bypassed for e in entries):
             return None
+        if any(
+            e.kind == "forward" and e.micro == last.micro and e.data.get("ident") == module.ident
+            for e in view.run.events
+        ):
+            return None  # the wrapper ran too, and what was made of the network's own methods is only its input
         forward = _forward(view, last)
         return (forward.span, f"the forward bypasses {name}, so nothing is all-reduced") if forward else None
     if any(flag for e, flag in flags if e.micro == last.micro) or dict(last.facts.synced).get(ident) is None:

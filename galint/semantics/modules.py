@@ -45,7 +45,7 @@ def _forward(m: Calls, s: Site) -> Value | None:
         out.hidden |= _divisors(m, core, cls) if any(t.grad for t in tensors) else _loss_divisors(m, core, cls)
     if isinstance(module, Module) and out.grad:
         _note_sync(m, module, out)
-        m.event("forward", s.span, module.path)
+        m.event("forward", s.span, module.path, ident=module.ident)
         m.outputs |= dict.fromkeys(module.modules, out)
     return out
 
