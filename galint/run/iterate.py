@@ -131,6 +131,8 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
         wanted = {"window": m.scenario.window, "length": m.scenario.length, "epochs": m.scenario.epochs}.get(role, 3)
         steps = range(value.start, value.start + wanted)
         total = wanted
+    if total > 1 and _one_pass(node, value.start):
+        steps, total = steps[:1], 1
     cap = {
         "idle": _IDLE,
         "build": _BUILT,
@@ -154,6 +156,14 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
         if signal is not None:
             return signal
     return None
+
+
+def _one_pass(node: p.Node, start: int) -> bool:
+    """Whether the loop's body asserts that its number is still the first one: `assert i == 0`."""
+    if not isinstance(node, p.For):
+        return False
+    wanted = f"{p.text(node.target)} == {start}"
+    return any(isinstance(stmt, p.Assert) and p.text(stmt.test) == wanted for stmt in node.body)
 
 
 def _object(m: Execute, value: Instance, each: Each, node: p.Node, role: str) -> Signal | None:
