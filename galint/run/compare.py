@@ -127,6 +127,9 @@ class Compare(Attributes):
             path = f"({path})"  # `not a and not b` is no negation of `a and not b`
         out = Opaque(path, data=all(self.is_data(v) for v in unknown), born=max(map(self.born_of, unknown)))
         out.role = "condition"
+        if not any(map(self.is_data, unknown)) and all(isinstance(v, Opaque) for v in unknown):
+            parts = self.result.facts.setdefault("parts", {})
+            parts[path] = stop, tuple(v.path for v in unknown if isinstance(v, Opaque))
         if moduli:
             out.items["__moduli__"] = Lit(None, keys, moduli)
             out.items["__default__"] = Lit(node.op == "and")

@@ -231,12 +231,40 @@ class Unknowns(Machine):
                 self.rare_seen[key] = count + 1
                 base = (not base) if count == self.scenario.rare_at else base
             taken = base
+        elif (follows := self._follows(key)) is not None:
+            taken = follows
         elif taken is None:
             taken = self.result.choices[key].taken if key in self.result.choices else default
         old = self.result.choices.get(key)
         if old is None or (relevant and not old.relevant):
             self.result.choices[key] = Choice(key, taken, data, relevant, span)
         return taken != negated
+
+    def _follows(self, key: str) -> bool | None:
+        """What earlier answers say about a condition: `a or b` is true where `b` is; where it is false, so is `b`."""
+        wholes: dict[str, tuple[bool, tuple[str, ...]]] = self.result.facts.get("parts", {})
+        if key in wholes:
+            stop, parts = wholes[key]
+            known = [self._answer(part) for part in parts]
+            if stop in known or None not in known:
+                return stop if stop in known else not stop
+        if key in self.scenario.choices:
+            return None
+        for whole, (stop, parts) in wholes.items():
+            mine = [part for part in parts if part.removeprefix("not ") == key]
+            taken = self._answer(whole) if mine else None
+            others = [self._answer(part) for part in parts if part not in mine]
+            if taken is (not stop) or (taken is stop and all(v is (not stop) for v in others)):
+                return taken != mine[0].startswith("not ")
+        return None
+
+    def _answer(self, key: str) -> bool | None:
+        """What a condition that training hangs on was taken to be, so far."""
+        bare = key.removeprefix("not ")
+        taken, made = self.scenario.choices.get(bare), self.result.choices.get(bare)
+        if taken is None and made is not None and made.relevant:
+            taken = made.taken
+        return None if taken is None else taken != key.startswith("not ")
 
     # --- things --------------------------------------------------------------------------------
 
