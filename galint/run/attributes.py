@@ -15,7 +15,7 @@ from galint.run.names import (
     ONE_WINDOW,
     RANK_NAME,
 )
-from galint.run.nodes import path_terminal, terminal
+from galint.run.nodes import global_name, path_terminal, terminal
 from galint.run.values import (
     FALSE,
     TRUE,
@@ -282,6 +282,8 @@ class Attributes(Gradients):
         if isinstance(node.index, p.Slice):
             return self._slice(value, node.index, frame, node)
         index = self.eval(node.index, frame)
+        if (name := global_name(node)) in frame.globals.vars:
+            return frame.globals.vars[name]
         return self.get_item(value, index, node)
 
     def _slice(self, value: Value, part: p.Slice, frame: Frame, node: p.Expr) -> Value:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from galint import program as p
 from galint.run.kinds import kind_by_use
-from galint.run.nodes import children, terminal
+from galint.run.nodes import children, global_name, terminal
 from galint.source import Span
 
 COMPOUND = (p.FunctionDef, p.ClassDef, p.For, p.While, p.If, p.With, p.Try, p.Match)
@@ -82,6 +82,8 @@ class Index:
             self.method_aliases |= dict.fromkeys(others, value.name)
         if isinstance(value, p.Name):
             self.aliases |= {t.id: value.id for t in node.targets if isinstance(t, p.Name) and t.id != value.id}
+        elif name := global_name(value):
+            self.aliases |= {t.id: name for t in node.targets if isinstance(t, p.Name)}
 
     def walk(self, node: p.Node) -> Iterator[p.Node]:
         """`node` and everything below it, nested functions included; what is below a compound statement is kept."""

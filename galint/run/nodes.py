@@ -127,3 +127,13 @@ def ends_in_raise(body: p.Body) -> bool:
 def asks_elements(node: p.Node) -> bool:
     """`torch.all(a == b)`, `(a > b).any()`: what is compared are the elements of tensors or arrays."""
     return isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name in {"all", "any"}
+
+
+def global_name(node: p.Expr) -> str:
+    """The name that `globals()["name"]` or `getattr(sys.modules[__name__], "name")` looks up in its own file, else ""."""
+    key: p.Expr | None = None
+    if isinstance(node, p.Subscript) and p.text(node.value) == "globals()":
+        key = node.index
+    elif isinstance(node, p.Call) and p.text(node.func) == "getattr" and len(node.args) == 2:
+        key = node.args[1].value if p.text(node.args[0].value) == "sys.modules[__name__]" else None
+    return key.value if isinstance(key, p.Const) and isinstance(key.value, str) else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from galint.run.elements import length_of
 from galint.run.frame import UserRaise
+from galint.run.nodes import global_name
 from galint.run.site import Site
 from galint.run.values import (
     FALSE,
@@ -192,6 +193,8 @@ def _getattr(m: Calls, s: Site) -> Value | None:
         return None
     name = s.args[1].value
     value = s.args[0]
+    if global_name(s.node):
+        return s.frame.globals.vars.get(name)
     if isinstance(value, External):
         return External(f"{value.name}.{name}")
     if isinstance(value, Opaque | Class):
