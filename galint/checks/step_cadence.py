@@ -238,7 +238,10 @@ def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list
     if len(lengths) == 1:
         return f"the first window has {_plural(lengths[0])} instead of {named}"
     if len(set(lengths)) == 1:
-        return f"every window has {_plural(lengths[0])} instead of {named}"
+        which = (
+            "the first window of each epoch" if not rest and all(_goes_on(view, s) for s in steps) else "every window"
+        )
+        return f"{which} has {_plural(lengths[0])} instead of {named}"
     if len(lengths) > 2 and len(set(lengths[1:])) == 1 and lengths[1] != n:
         return f"windows have {_plural(lengths[1])} instead of {named} (the first has {lengths[0]})"
     if all(x == n for x in lengths[:6]):
@@ -258,6 +261,14 @@ def _epoch_starts(view: View, steps: list[Step]) -> set[int]:
                 seen.add(micro.serial)
                 out.add(index)
     return out
+
+
+def _goes_on(view: View, step: Step) -> bool:
+    """True when the loop that a window begins has micro-batches beyond it: other windows may be of another length."""
+    last = view.micro(step.window[-1]) if step.window else None
+    return last is not None and any(
+        m.serial == last.serial and m.iteration > last.iteration for m in view.run.micros.values()
+    )
 
 
 def _off(length: int, n: int) -> str:

@@ -126,13 +126,10 @@ class OpaqueCalls(Classes):
         if "optim" in last.lower() and modules and "scheduler" not in last.lower():
             optimizer = self.make_optimizer(f"#{self.tick()}", modules)
             return optimizer
-        opaque = Opaque(
-            path,
-            kind,
-            data=data,
-            born=max([self.token(), *map(self.born_of, values)]) if data else self.token(),
-            modules=modules,
-        )
+        born = max([self.token(), *map(self.born_of, values)]) if data else self.token()
+        if isinstance(receiver, Module) and not site.node.args:
+            born = 0  # a table of the network's own comes from no micro-batch
+        opaque = Opaque(path, kind, data=data, born=born, modules=modules)
         lazy = None if kinds.isdisjoint(_LAZY) else next(v for v in values if isinstance(v, _LAZY))
         if lazy is not None and not data and _WRAPS.search(last):
             return lazy
