@@ -169,6 +169,8 @@ class Compare(Attributes):
             return self._membership(op, left, right, node)
         if both:
             pass
+        elif op in {"==", "!="} and isinstance(right_node, p.Const) and self._asked_while_leaving(left):
+            pass  # `if pieces == 1: return`: a number that is asked for by name bounds nothing
         elif isinstance(left, Lit) and left.is_number and isinstance(right, Opaque):
             right = self._demand_bound(right, right_node, left, op) or right
         elif isinstance(right, Lit) and right.is_number and isinstance(left, Opaque):
@@ -189,6 +191,9 @@ class Compare(Attributes):
         out.born = max(self.born_of(left), self.born_of(right))
         out.role = "condition"
         return out
+
+    def _asked_while_leaving(self, value: Value) -> bool:
+        return "break" in self.test_tags and type(value) is Opaque and value.path not in self.result.known
 
     def spell(self, label: str, node: p.Expr) -> None:
         """Remember how the code itself spells a setting, for messages."""
