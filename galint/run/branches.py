@@ -133,6 +133,8 @@ class Branches(Assign):
             default = False if not gradient else bool(body & GRADIENT)
         elif data and leaves and BACKWARD not in body and BACKWARD in self.static.body_tags(rest):
             default = False  # a batch without a usable loss is skipped, with whatever keeps the ranks in step
+        elif STEP in body & orelse and not data and (gated := self._gated(stmt.body)) != self._gated(stmt.orelse):
+            default = gated  # the side that accumulates
         elif STEP in body and STEP not in orelse and BACKWARD not in orelse:
             default = True
         elif STEP in orelse and STEP not in body and BACKWARD not in body:
@@ -182,6 +184,11 @@ class Branches(Assign):
         """True where gradients are cleared in another place too, so that this condition only says when to clear early."""
         inside = set(self.static.walk(stmt))
         return any(terminal(c.func) == "zero_grad" and c not in inside for c in self.static.calls)
+
+    def _gated(self, body: p.Body) -> bool:
+        """True where every step of a block is gated by a remainder."""
+        steps = [s for s in body if STEP in self.static.tags(s)]
+        return bool(steps) and all(isinstance(s, p.If) and "%" in p.text(s.test) for s in steps)
 
     def _starts_loss(self, stmt: p.If, frame: Frame) -> bool:
         """True where the body gives a loss that is still the number 0, or None, its first term: a program that goes on to
