@@ -142,8 +142,9 @@ def _note_sync(m: Calls, module: Module, out: Tensor) -> None:
     for wrapper in wrappers:
         if wrapper is module:
             out.synced[wrapper.ident] = m.syncs(wrapper)
-        elif wrapper.inner is module:
-            out.bypassed |= {wrapper.ident}
+        elif wrapper.inner is module:  # `ddp.module.loss(ddp(x), y)` went through a wrapper before
+            through = any(w.inner is module and w.ident in out.synced for w in wrappers)
+            out.bypassed |= frozenset() if through else {wrapper.ident}
         elif _inside(wrapper, module):
             out.synced.setdefault(wrapper.ident, m.syncs(wrapper))
 
