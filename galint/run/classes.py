@@ -17,6 +17,8 @@ class Classes(Execute):
         """Create an object of a project class."""
         if cls.module_like and not self._trains(cls):
             return self._module_instance(cls, args, kwargs, node)
+        if args and self._is_a_bar(cls):
+            return args[0]
         base = self._special_base(cls)
         if base == "optimizer":
             modules = frozenset().union(*(self.modules_in(a) for a in [*args, *kwargs.values()]))
@@ -43,6 +45,12 @@ class Classes(Execute):
             for name, value in kwargs.items():
                 instance.attrs[name] = value
         return instance
+
+    def _is_a_bar(self, cls: Class) -> bool:
+        """True for a project's own progress bar, which gives what it was made around."""
+        named = any("tqdm" in p.text(b.value) for b in cls.node.bases)
+        named = named or any(isinstance(b, External) and b.name.endswith("tqdm") for b in cls.bases)
+        return named and not self._member(cls, "__iter__")
 
     def _member(self, cls: Class, name: str) -> bool:
         return name in cls.members

@@ -107,7 +107,7 @@ class Execute(Loops):
         """`from config import GRAD_ACCUM, cfg`: numbers and settings of a file that is not followed."""
         if module.partition(".")[0] in FRAMEWORKS:
             return False
-        constant = name.isupper() and len(name) > 1
+        constant = name.isupper() and len(name) > 1 and "()" not in self.static.uses.get(name, ())
         return constant or CONFIG.search(name) is not None or name in self.static.window_names | self.static.counters
 
     def import_star(self, stmt: p.ImportFrom, frame: Frame) -> None:

@@ -256,6 +256,7 @@ FUNCTIONS: dict[str, Meaning] = {
     "rich.progress.track": first_arg,
     "progressbar.progressbar": first_arg,
     "*.tqdm": first_arg,
+    "*.TQDM": first_arg,
     "*.trange": _range,
     "*.progress_bar": first_arg,
     "*.master_bar": first_arg,
