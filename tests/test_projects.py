@@ -29,6 +29,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA601-regularised_gan": "two networks of several ranks",
     "ok_GA304-gan_cut_by_indices": "two networks of several ranks",
     "ok_GA602-fsdp_reads_the_flag_at_the_backward": "FSDP needs an accelerator",
+    "ok_GA304-generator_split_under_one_scaler": "the cleared gradients of the other network are taken for a window's",
     "ok_GA101-gan_with_optimizers_in_a_dict": "the cleared gradients of the other network are taken for a window's",
     "ok_GA103-parts_summed_before_backward": "a mean over the parts of a batch is seen as a division of its loss",
     "ok_GA201-rate_divided_by_n": "the gradient is N times the large batch's, and the learning rate an Nth",

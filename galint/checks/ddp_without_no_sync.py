@@ -19,7 +19,8 @@ def check(view: View) -> Iterator[Finding]:
     if any(e.kind == "sync_flag" and e.data.get("known") is False for e in view.run.events):
         return  # the program switches, by something that the run does not know
     seen: set[Span] = set()
-    for window in windows(view):
+    # Of several optimizers, the one that applies these gradients speaks before one that clears them.
+    for window in sorted(windows(view), key=lambda w: bool(w.step.lost)):
         if window.synced < 2 or window.inert is not None or window.bypassed:
             continue
         if window.synced < window.total and 2 * window.synced <= window.total:

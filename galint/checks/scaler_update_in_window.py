@@ -26,14 +26,15 @@ def check(view: View) -> Iterator[Finding]:
             if any(m.kind == "unscale" and m.seq < mark.seq for m in marks):
                 continue  # an early unscale is GA301's business
             later = later_micros(window, mark)
-            if not later or not any(e.facts.scale_span is not None for e in window.step.applied):
+            held = {e.micro for e in window.step.applied if e.seq < mark.seq}  # what is cleared before the step is gone
+            if not later or not held or not any(e.facts.scale_span is not None for e in window.step.applied):
                 continue
             seen.add(mark.span)
             total = len(window.micros)
             yield Finding(
                 CODE,
                 mark.span,
-                f"`update()` runs after {mark.pending} of {total} micro-batches: the other {len(later)} may be "
+                f"`update()` runs after {len(held)} of {total} micro-batches: the other {len(later)} may be "
                 "multiplied by another loss scale, and without a step before it the call raises AssertionError",
                 step=window.step,
                 window=total,
