@@ -12,7 +12,7 @@ from galint.run.names import GRADIENT_METHODS
 from galint.run.nodes import terminal
 from galint.run.opaque_calls import OpaqueCalls
 from galint.run.site import Site
-from galint.run.update_effects import is_update_effect
+from galint.run.update_effects import intervals, is_update_effect
 from galint.run.values import (
     NONE,
     Bound,
@@ -90,8 +90,6 @@ class Calls(OpaqueCalls):
         """Evaluate a call expression."""
         self.burn()
         func = node.func
-        if self.loops and is_update_effect(func):
-            self.event("update_effect", node.span, p.text(func), guards=[g.text for g in self.guards])
         if isinstance(func, p.Attr):
             receiver = self.eval(func.value, frame)
             if type(receiver) is Lit:
@@ -101,6 +99,11 @@ class Calls(OpaqueCalls):
             return self._super(frame)
         else:
             callee = self.eval(func, frame)
+        if self.loops and is_update_effect(func):
+            inside = callee.func if isinstance(callee, Bound) else callee
+            guards = [*(g.text for g in self.guards), *intervals(frame.function)]
+            if not isinstance(inside, Function) or not intervals(inside.node):  # such a function counts by itself
+                self.event("update_effect", node.span, p.text(func), guards=guards)
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         star = False

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from galint import program as p
+from galint.run.nodes import bails
 
 _NAMED = re.compile(r"update|step$|ema|.*_ema$")
 _AVERAGE = re.compile(
@@ -24,6 +25,13 @@ def is_update_effect(func: p.Expr) -> bool:
     if isinstance(func, p.Attr) and name in _UPDATES:
         return bool(_AVERAGE.search(_last(func.value))) or name not in {"update", "step"}
     return bool(_AVERAGE.search(name)) and name.startswith(("update", "ema_step"))
+
+
+def intervals(function: p.Node | None) -> list[str]:
+    """The conditions on a remainder under which a function returns at once."""
+    body = function.body if isinstance(function, p.FunctionDef) else ()
+    tests = [p.text(s.test) for s in body if isinstance(s, p.If) and bails(s.body)]
+    return [test for test in tests if "%" in test]
 
 
 @lru_cache(maxsize=4096)
