@@ -12,7 +12,7 @@ from galint.run.names import GRADIENT_METHODS
 from galint.run.nodes import terminal
 from galint.run.opaque_calls import OpaqueCalls
 from galint.run.site import Site
-from galint.run.update_effects import intervals, is_update_effect
+from galint.run.update_effects import counts_itself, intervals, is_update_effect
 from galint.run.values import (
     NONE,
     Bound,
@@ -101,8 +101,8 @@ class Calls(OpaqueCalls):
             callee = self.eval(func, frame)
         if self.loops and is_update_effect(func):
             inside = callee.func if isinstance(callee, Bound) else callee
-            guards = [*(g.text for g in self.guards), *intervals(frame.function)]
-            if not isinstance(inside, Function) or not intervals(inside.node):  # such a function counts by itself
+            if not counts_itself(node, inside.node if isinstance(inside, Function) else None):
+                guards = [*(g.text for g in self.guards), *intervals(frame.function)]
                 self.event("update_effect", node.span, p.text(func), guards=guards)
         args: list[Value] = []
         kwargs: dict[str, Value] = {}

@@ -12,6 +12,7 @@ _NAMED = re.compile(r"update|step$|ema|.*_ema$")
 _AVERAGE = re.compile(
     r"(^|_)(ema|swa)(_|$)|^(model)?ema|ema(model)?$|average[rd]?_?(model|weights)|(model|weight)s?_?averag", re.I
 )
+_COUNT = re.compile(r"(^|_)(i|it|iter|itr|iteration|step|steps|idx|index)$", re.I)
 _UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_update", "update_average"})
 
 
@@ -25,6 +26,14 @@ def is_update_effect(func: p.Expr) -> bool:
     if isinstance(func, p.Attr) and name in _UPDATES:
         return bool(_AVERAGE.search(_last(func.value))) or name not in {"update", "step"}
     return bool(_AVERAGE.search(name)) and name.startswith(("update", "ema_step"))
+
+
+def counts_itself(call: p.Call, function: p.Node | None) -> bool:
+    """Whether an averaging function has an interval of its own: it returns early, or is out of sight and given a count."""
+    if function is not None:
+        return bool(intervals(function))
+    given = [a.keyword or _last(a.value) for a in call.args]
+    return isinstance(call.func, p.Name) and any(_COUNT.search(name) for name in given)
 
 
 def intervals(function: p.Node | None) -> list[str]:
