@@ -161,6 +161,16 @@ def _mean(m: Calls, s: Site) -> Value | None:
     return out
 
 
+def _curved(m: Calls, s: Site) -> Value | None:
+    """`softplus(-x / 4)`: what a curved function is given is no factor of what it gives."""
+    given = [*([s.receiver] if s.receiver is not None else []), *s.all_args()]
+    tensors = [t for v in given for t in m.tensors_in(v)]
+    if all(term.coefficient == ONE for t in tensors for term in t.terms):
+        return None
+    keys = frozenset(k for t in tensors for k in (*t.keys, *(k for term in t.terms for k in term.keys)))
+    return m.mix(tensors, path_terminal(s.name), keys | m._settings(given))
+
+
 def _sum(m: Calls, s: Site) -> Value | None:
     target = s.receiver if s.receiver is not None else s.arg(0, "input")
     if not isinstance(target, Tensor):
@@ -247,7 +257,17 @@ _LINEAR = (
     "type_as retain_grad expand permute transpose item_ real requires_grad astype nanmean"
 )
 
+_CURVED = (
+    "exp expm1 log log1p log2 log10 sqrt rsqrt pow square sigmoid tanh softmax log_softmax softplus logsigmoid silu gelu "
+    "selu elu celu mish sin cos erf reciprocal logsumexp"
+)
+
 FUNCTIONS: dict[str, Meaning] = {
+    **{
+        f"{home}.{name}": _curved
+        for home in ("torch", "torch.nn.functional", "torch.special")
+        for name in _CURVED.split()
+    },
     "torch.mul": _scaled(1),
     "torch.multiply": _scaled(1),
     "torch.div": _scaled(-1),
@@ -317,6 +337,7 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("opaque", "split"): _chunk,
     ("opaque", "tensor_split"): _chunk,
     **{("tensor", name): _same for name in _LINEAR.split()},
+    **{("tensor", name): _curved for name in _CURVED.split()},
     **{
         ("opaque", name): _same for name in ("to", "cuda", "cpu", "float", "half", "long", "contiguous", "non_blocking")
     },
