@@ -64,7 +64,7 @@ COUNT = "        count += 1\n        if count {test}:\n            opt.step()\n 
         (guarded("(i + 1) % n == 0", "(loss + 0.1 * net(x).abs().mean()).backward()"), {"GA201"}, ""),
         (guarded("(i + 1) % n == 0", "loss.backward()  # reduction=sum is meant"), set(), ""),
         ("rate = 0.1\n\n\ndef train(loader, n, updates):\n    lr = rate / n\n    for i in range(updates * n):\n        x, y = next(loader)\n" + LOSS + "        loss.backward()\n" + GUARD + STEP, set(), ""),
-        ("def train(loader, n, updates):\n    total_batch = 8 * n\n    base_lr = 0.1 * total_batch / 256\n    for i in range(updates * n):\n        x, y = next(loader)\n" + LOSS + "        loss.backward()\n" + GUARD + STEP, set(), ""),
+        ("def train(loader, n, updates):\n    total_batch = 8 * n\n    base_lr = 0.1 * total_batch / 256\n    for i in range(updates * n):\n        x, y = next(loader)\n" + LOSS + "        loss.backward()\n" + GUARD + STEP, {"GA201"}, ""),
         (TRAIN + LOSS + "        loss.backward()\n        loss = loss / n\n" + GUARD + STEP, {"GA203"}, ""),
         (TRAIN + LOSS + "        loss.backward()\n" + GUARD + "            for p in net.parameters():\n                p.grad /= n\n" + STEP, set(), ""),
         (TRAIN + LOSS + "        loss.backward()\n" + GUARD + "            for group in opt.param_groups:\n                for p in group['params']:\n                    p.grad.div_(n)\n" + STEP, set(), ""),
