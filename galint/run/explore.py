@@ -16,7 +16,7 @@ from galint.run.machine import FOREIGN
 from galint.run.reach import BACKWARD
 from galint.run.scenario import Choice, Scenario
 from galint.run.static import Static
-from galint.run.summary import loops_of, moduli_of, multiple, negation, one_by_one, signature
+from galint.run.summary import loops_of, moduli_of, multiple, negation, nominal, one_by_one, signature
 
 _RUN_FUEL = 60_000
 _FILE_FUEL = 400_000
@@ -232,6 +232,7 @@ class Explorer(EntryCalls):
                 values[label] = scenario.window
         for key in self._ones(run):
             values.setdefault(key, scenario.window)
+        values |= nominal(run, scenario.window)
         changed = scenario.variant(values=values)
         n = 1
         for label, value in self._guard_numbers(run).items():
@@ -257,6 +258,9 @@ class Explorer(EntryCalls):
         for key, role in run.roles.items():
             if role == "window":
                 values.pop(key, None)
+        for key, (_, size) in run.facts.get("quotients", {}).items():
+            if key in scenario.values:
+                values[key] = 3 * size
         literal = max((v for k, v in self._guard_numbers(run).items() if k.isdigit() and 1 < v <= 512), default=0)
         changed = scenario.variant(window=3, values=values)
         return changed.variant(length=multiple(literal or 3))

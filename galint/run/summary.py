@@ -20,6 +20,13 @@ def moduli_of(run: RunResult) -> list[tuple[tuple[tuple[str, int], ...], frozens
     return out
 
 
+def nominal(run: RunResult, n: int) -> dict[str, int]:
+    """Batches whose defaults make a step's guard count to 1 at most (`batch // micro_batch`): of n parts each."""
+    ones = [keys for moduli, keys in moduli_of(run) if any(isinstance(v, int) and v <= 1 for _, v in moduli)]
+    sizes = run.facts.get("quotients", {}).items()
+    return {key: n * size for key, (part, size) in sizes if any({key, part} <= keys for keys in ones)}
+
+
 def one_by_one(run: RunResult) -> bool:
     """Whether no optimizer steps over more than a micro-batch and no count says when: such a loop has no short window."""
     steps = [step for ledger in run.ledgers.values() for step in ledger.steps]
