@@ -34,6 +34,8 @@ _TRAINING = frozenset({"length", "window", "windows", "epochs"})
 _SEGMENT = 400
 _BUILT = 128
 """Passes up to which a loop that fills a list is run out, so that the list has its length."""
+_GATHERED = 64
+"""Passes up to which a loop that only makes losses is run out, so that each has its part in the sum."""
 _GROWN = 8
 """Passes of a longer one: its list says by its role how long it is."""
 
@@ -141,6 +143,8 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
         "epochs": m.scenario.epochs,
         "windows": max(3, m.scenario.epochs),
     }.get(role)
+    if role == "gather" and total > _GATHERED:
+        cap = _IDLE
     if role == "window" and total > 4 * _SEGMENT:
         cap = _SEGMENT
     if role == "build" and total > _BUILT:

@@ -8,7 +8,7 @@ from galint import program as p
 from galint.run.branches import Branches
 from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
 from galint.run.nodes import terminal
-from galint.run.reach import BACKWARD, GRADIENT, STEP
+from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP
 from galint.run.values import Lit, Mapping, Opaque, Seq, Value
 
 _OPTIMIZERS = re.compile(r"optim|(^|[._])opts?($|[._(\[])", re.I)
@@ -21,10 +21,12 @@ class Loops(Branches):
     # --- roles ---------------------------------------------------------------------------------
 
     def loop_role(self, node: p.For | p.While) -> str:
-        """What one pass of a loop stands for: "window" (micro-batches of one), "length", "windows", "epochs", "idle"."""
+        """What a pass stands for: "window" (its micro-batches), "length", "windows", "epochs", "gather" (losses), "idle"."""
         tags = self.static.body_tags(node.body)
         if BACKWARD not in tags:
-            return "idle" if not tags & GRADIENT else "other"
+            if not tags & (GRADIENT - {SCALE}) and node in self.static.gathering:
+                return "gather"
+            return "other" if tags & GRADIENT else "idle"
         if STEP not in tags:
             return "window"
         if self.counts_steps(node):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from galint import program as p
@@ -55,6 +56,58 @@ class Static(Reach):
                     if any(isinstance(n, p.Call) or (isinstance(n, p.Name) and n.id in made) for n in within):
                         made.add(target.id)
                         yield target.id
+
+    @cached_property
+    def gathering(self) -> dict[p.Node, frozenset[str]]:
+        """Loops over a number of passes that only make losses; a backward after them starts from these.
+
+        With each the names that are given anew in every pass, of which the backward has the last one's only.
+        """
+        out: dict[p.Node, frozenset[str]] = {}
+        work: list[tuple[p.Body, p.Body]] = [(body, ()) for body in self.bodies]
+        while work:
+            block, outer = work.pop()
+            for index, stmt in enumerate(block):
+                after = (*block[index + 1 :], *outer)
+                if isinstance(stmt, p.For) and (found := self._gathered(stmt, after)) is not None:
+                    out[stmt] = found
+                below = after if isinstance(stmt, p.With) else ()
+                parts = stmt.handlers if isinstance(stmt, p.Try) else stmt.cases if isinstance(stmt, p.Match) else ()
+                for holder in (stmt, *parts):
+                    fields = (getattr(holder, name, ()) for name in ("body", "orelse", "final"))
+                    work += [(body, below) for body in fields if body and isinstance(body, tuple)]
+        return out
+
+    def _gathered(self, loop: p.For, after: p.Body) -> frozenset[str] | None:
+        """The losses that each pass gives anew; None where no backward after the loop starts from its losses."""
+        counted = isinstance(loop.iter, p.Call) and terminal(loop.iter.func) in {"range", "trange"}
+        if not counted or BACKWARD not in self.body_tags(after) or BACKWARD in self.body_tags(loop.body):
+            return None
+        steps = [s for s in after if STEP in self.tags(s)]
+        if all(isinstance(s, p.If) and STEP not in self.body_tags(s.orelse) for s in steps):
+            return None  # what the step's condition counts are the passes of the loop around
+        made: set[str] = set()
+        grows: set[str] = set()
+        for node in (n for stmt in loop.body for n in self.walk(stmt)):
+            if isinstance(node, p.Assign | p.AugAssign):
+                target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
+                made |= {target} if LOSS_NAME.search(target) else set()
+                grows |= {target} if isinstance(node, p.AugAssign) or target in self._names(node.value) else set()
+            elif isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name == "append":
+                name = terminal(node.func.value)
+                made |= {name} if LOSS_NAME.search(name) else set()
+                grows.add(name)
+        for stmt in after:
+            for node in self.walk(stmt):
+                if isinstance(node, p.Call) and terminal(node.func) == "backward":
+                    started = {*self._names(node.func), *(n for a in node.args for n in self._names(a.value))}
+                    if started & made:
+                        return frozenset((made - grows) & started)
+                elif isinstance(node, p.Assign | p.AugAssign) and made & set(self._names(node.value)):
+                    target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
+                    made.add(target)
+                    grows.add(target)
+        return None
 
     def _find_window_names(self) -> None:
         guards: list[p.Expr] = []

@@ -90,6 +90,7 @@ class Unknowns(Machine):
             if (parts := self._parts(value)) is not None:
                 return parts
             if self._measured(value, self.scenario.window):
+                self.result.known[value.path] = self.scenario.window  # also where a later call spells it alike
                 self.result.roles[value.path] = "window"
                 return Lit(self.scenario.window, frozenset({value.path}), text=value.path, born=value.born)
         if value.deferred is not None and not whole:
@@ -221,6 +222,7 @@ class Unknowns(Machine):
     def _role_value(self, role: str) -> int:
         return {
             "window": self.scenario.window,
+            "gather": self.scenario.window,
             "length": self.scenario.length,
             "epochs": self.scenario.epochs,
             "windows": 3,
