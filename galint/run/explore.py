@@ -9,14 +9,14 @@ from typing import Any
 
 from galint import program as p
 from galint.run.entries import Entry
-from galint.run.entry_calls import EntryCalls
 from galint.run.facts import RunResult
 from galint.run.frame import Frame, RunOver, UserRaise
 from galint.run.machine import FOREIGN
 from galint.run.reach import BACKWARD
 from galint.run.scenario import Choice, Scenario
 from galint.run.static import Static
-from galint.run.summary import loops_of, moduli_of, multiple, negation, nominal, one_by_one, signature
+from galint.run.summary import both, loops_of, moduli_of, multiple, negation, nominal, one_by_one, signature, undecided
+from galint.run.toward import Shown, Toward
 
 _RUN_FUEL = 60_000
 _FILE_FUEL = 400_000
@@ -26,6 +26,8 @@ _FILE_SITES = 40
 """Backward calls in a file that all runs' budget is for."""
 _SITE_FUEL = 5_000
 _FLIPS = 10
+_BEHIND = 6
+"""Conditions that are flipped for what they give to others, on the way to backward calls that no run met."""
 _RARES = 3
 
 
@@ -89,11 +91,7 @@ class Exploration:
     spent: int = 0
 
 
-_TOWARD = 12
-"""How many conditions are flipped, one at a time, on the way to a backward."""
-
-
-class Explorer(EntryCalls):
+class Explorer(Toward):
     """Runs a program's entries under several scenarios within a budget."""
 
     def explore(self) -> Exploration:
@@ -131,6 +129,8 @@ class Explorer(EntryCalls):
             if flipped is None:
                 return EntryRuns(entry, first, first)
             first, scenario = flipped
+        elif self._misses_steps(entry, first):
+            first, scenario = self._toward_training(entry, scenario, first, steps=True) or (first, scenario)
         if first.facts.get("on_none"):
             first, scenario = self._toward_training(entry, scenario, first, avoid="on_none") or (first, scenario)
         scenario = self._adapt(first, scenario)
@@ -162,32 +162,6 @@ class Explorer(EntryCalls):
             result = self.run(entry, scenario.variant(rare=key, rare_at=n - 1))
             if result.backwards and signature(result) != mark:
                 runs.rares.append((key, result))
-
-    def _toward_training(
-        self, entry: Entry, scenario: Scenario, first: RunResult, avoid: str = ""
-    ) -> tuple[RunResult, Scenario] | None:
-        """Flip the choices made, latest first, until a backward runs and the fact to avoid is gone."""
-        made = [(key, choice) for key, choice in reversed(first.choices.items()) if not choice.data]
-        past = first.facts.get("past_backward", ())
-        for key, choice in sorted(made, key=lambda item: (item[0] not in past, not item[1].relevant))[:_TOWARD]:
-            changed = scenario.variant(choices={key: not choice.taken})
-            result = self.run(entry, changed)
-            if not result.backwards and result.stopped.startswith("it raises") and not scenario.onward:
-                changed = changed.variant(onward=True)  # a check of the arguments stands on the way
-                result = self.run(entry, changed)
-            if result.backwards and not result.facts.get(avoid):
-                return result, changed
-        return None
-
-    def _past_checks(self, entry: Entry, scenario: Scenario, first: RunResult) -> tuple[RunResult, Scenario] | None:
-        """A run past the exceptions that end every other one before it trains."""
-        if not first.stopped.startswith("it raises"):
-            return None
-        onward = scenario.variant(onward=True)
-        result = self.run(entry, onward)
-        if result.backwards:
-            return result, onward
-        return self._toward_training(entry, onward, result)
 
     def window_of(self, run: RunResult, scenario: Scenario) -> int:
         """The N of a run: the modulus of its step guards, else the longest window."""
@@ -266,35 +240,57 @@ class Explorer(EntryCalls):
         return changed.variant(length=multiple(literal or 3))
 
     def _flip(self, entry: Entry, runs: EntryRuns, scenario: Scenario) -> None:
-        """Single flips of the conditions that matter."""
+        """Flips of the conditions that matter: each alone, or with the flip that leads to it."""
         done: set[str] = set(scenario.choices)
-        work: list[Choice] = [c for c in runs.base.choices.values() if c.relevant and not c.data]
-        seen = {signature(runs.base)}
-        shown = loops_of(runs.base)
+        shown = Shown({signature(runs.base)}, loops_of(runs.base))
+        work: list[tuple[Choice, dict[str, bool]]] = [(c, {}) for c in undecided(runs.base)]
         while work and len(done) < _FLIPS + len(scenario.choices) and self.spent < self._file_fuel:
-            choice = work.pop(0)
+            choice, led = work.pop(0)
             if choice.key in done:
                 continue
             done.add(choice.key)
-            flipped = scenario.variant(choices={choice.key: not choice.taken})
-            result = self.run(entry, flipped)
-            fitted = self._adapt(result, flipped)
-            if fitted.values.keys() <= scenario.values.keys():
-                fitted = flipped
-            else:  # only this side of the condition accumulates, and not by default
-                result = self.run(entry, fitted)
-            mark = signature(result)
-            if mark in seen or not result.backwards:
+            result = self._flipped(entry, runs, scenario, led | {choice.key: not choice.taken}, shown)
+            if result is not None:
+                beyond = led | {choice.key: not choice.taken}
+                known = runs.base.choices
+                work += [(c, {} if c.key in known else beyond) for c in undecided(result) if c.key not in done]
+        names = self.names_before(entry, runs.made())
+        work = [(c, {}) for c in self.giving(names, runs.base)]
+        tried = 0
+        while work and tried < _BEHIND and self.spent < self._file_fuel:
+            choice, led = work.pop(0)
+            if choice.key in done:
                 continue
-            if result.facts.get("on_none") and not runs.base.facts.get("on_none"):
-                continue  # the program would have raised: it calls a method of None there
-            seen.add(mark)
-            label = choice.key if not choice.taken else negation(choice.key)
-            runs.flips.append((label, result))
-            if loops_of(result) - shown and self.spent < self._file_fuel:
-                shown |= loops_of(result)
-                runs.sides.append((label, self._with_tail(entry, result, fitted, self.window_of(result, fitted))))
-            work += [c for c in result.choices.values() if c.relevant and not c.data and c.key not in done]
+            done.add(choice.key)
+            tried += 1
+            taken = led | {choice.key: not choice.taken}
+            self._flipped(entry, runs, scenario, taken, shown)
+            result = self.run(entry, scenario.variant(choices=taken))
+            work += [(c, taken) for c in self.giving(names, result) if c.key not in runs.base.choices]
+
+    def _flipped(
+        self, entry: Entry, runs: EntryRuns, scenario: Scenario, taken: dict[str, bool], shown: Shown
+    ) -> RunResult | None:
+        """The run with some choices taken the other way; None where it shows nothing new."""
+        flipped = scenario.variant(choices=taken)
+        result = self.run(entry, flipped)
+        fitted = self._adapt(result, flipped)
+        if fitted.values.keys() <= scenario.values.keys():
+            fitted = flipped
+        else:  # only this side of the condition accumulates, and not by default
+            result = self.run(entry, fitted)
+        mark = signature(result)
+        if mark in shown.marks or not result.backwards:
+            return None
+        if result.facts.get("on_none") and not runs.base.facts.get("on_none"):
+            return None  # the program would have raised: it calls a method of None there
+        shown.marks.add(mark)
+        label = both(key if is_true else negation(key) for key, is_true in taken.items())
+        runs.flips.append((label, result))
+        if loops_of(result) - shown.loops and self.spent < self._file_fuel:
+            shown.loops |= loops_of(result)
+            runs.sides.append((label, self._with_tail(entry, result, fitted, self.window_of(result, fitted))))
+        return result
 
     # --- one run -------------------------------------------------------------------------------
 

@@ -92,7 +92,7 @@ class Static(Reach):
             if isinstance(node, p.Assign | p.AugAssign):
                 target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
                 made |= {target} if LOSS_NAME.search(target) else set()
-                grows |= {target} if isinstance(node, p.AugAssign) or target in self._names(node.value) else set()
+                grows |= {target} if isinstance(node, p.AugAssign) or target in self.names_in(node.value) else set()
             elif isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name == "append":
                 name = terminal(node.func.value)
                 made |= {name} if LOSS_NAME.search(name) else set()
@@ -100,10 +100,10 @@ class Static(Reach):
         for stmt in after:
             for node in self.walk(stmt):
                 if isinstance(node, p.Call) and terminal(node.func) == "backward":
-                    started = {*self._names(node.func), *(n for a in node.args for n in self._names(a.value))}
+                    started = {*self.names_in(node.func), *(n for a in node.args for n in self.names_in(a.value))}
                     if started & made:
                         return frozenset((made - grows) & started)
-                elif isinstance(node, p.Assign | p.AugAssign) and made & set(self._names(node.value)):
+                elif isinstance(node, p.Assign | p.AugAssign) and made & set(self.names_in(node.value)):
                     target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
                     made.add(target)
                     grows.add(target)
@@ -134,7 +134,7 @@ class Static(Reach):
                     elif isinstance(node, p.Arg) and node.keyword:
                         assigns[node.keyword].append(node.value)
         seen: set[str] = set()
-        work = [n for t in guards for n in self._names(t)]
+        work = [n for t in guards for n in self.names_in(t)]
         while work:
             name = work.pop()
             if name in seen:
@@ -144,7 +144,7 @@ class Static(Reach):
                 before = len(names)
                 self._divisors(value, names)
                 if len(names) > before or isinstance(value, p.Compare | p.BoolOp | p.Unary):
-                    work += self._names(value)
+                    work += self.names_in(value)
         self.divisors -= self.counters | {""}
         for name in [n for n in names if n.startswith("_")]:  # `self._every = cfg.every`: a private copy of a setting
             names |= {terminal(v) for v in assigns.get(name, ()) if isinstance(v, p.Attr) and terminal(v) == name[1:]}
@@ -201,7 +201,8 @@ class Static(Reach):
                 out.append(node.value)
         return []
 
-    def _names(self, expr: p.Expr) -> list[str]:
+    def names_in(self, expr: p.Expr) -> list[str]:
+        """The last names of what an expression reads and calls."""
         return [t for n in self.walk(expr) if isinstance(n, p.Name | p.Attr | p.Call) and (t := terminal(n))]
 
     def _divisors(self, expr: p.Expr, out: set[str]) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from galint.run.facts import RunResult
+from galint.run.scenario import Choice
 from galint.source import Span
+
+_AND = "\n"
+"""Between the conditions of a label: no condition's spelling holds it."""
 
 
 def loops_of(run: RunResult) -> set[Span]:
@@ -41,6 +46,21 @@ def one_by_one(run: RunResult) -> bool:
 def multiple(n: int) -> int:
     """A loader length that n divides, with at least two windows and some eight batches."""
     return n * max(2, -(-8 // max(n, 1)))
+
+
+def undecided(run: RunResult) -> list[Choice]:
+    """The conditions of a run that matter and that do not hang on the data."""
+    return [c for c in run.choices.values() if c.relevant and not c.data]
+
+
+def both(labels: Iterable[str]) -> str:
+    """The label of a run that several conditions led to."""
+    return _AND.join(labels)
+
+
+def parts(label: str) -> list[str]:
+    """The conditions in a run's label."""
+    return label.split(_AND)
 
 
 def negation(key: str) -> str:
