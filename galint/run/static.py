@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -14,6 +15,12 @@ from galint.run.reach import BACKWARD, STEP, ZERO, Reach
 
 if TYPE_CHECKING:
     from galint.run.values import Lit
+
+
+_PLAYED = re.compile(
+    r"episode|rollout|trajector|transition|reward|memory|replay|buffer|horizon|action|task|game|\bepoch", re.I
+)
+"""Words of what is collected and no batch: the losses of its parts may be meant to be summed."""
 
 
 class Static(Reach):
@@ -176,7 +183,7 @@ class Static(Reach):
             inside = self.body_tags(stmt.body) | self.body_tags(stmt.orelse)
             if inside & {STEP, ZERO} or (bails(stmt.body) and STEP in self.body_tags(after)):
                 loops = [s for s in stmt.body if isinstance(s, p.For | p.While)]
-                if STEP not in inside or not any(BACKWARD in self.body_tags(s.body) for s in loops):
+                if STEP not in inside or not any(self._trains_itself(s) for s in loops):
                     out.append(stmt.test)
             return [stmt.body, stmt.orelse]
         if isinstance(stmt, p.For | p.While):
@@ -200,6 +207,18 @@ class Static(Reach):
             }:
                 out.append(node.value)
         return []
+
+    def collects(self, node: p.If) -> bool:
+        """True for the guard of a step whose micro-batches were collected, and are run through under it."""
+        below = [s for s in node.body if isinstance(s, p.For) and BACKWARD in self.body_tags(s.body)]
+        told = " ".join(p.text(e) for s in below for e in (s.iter, s.target, node.test))
+        return bool(below) and not any(map(self._trains_itself, below)) and not _PLAYED.search(told)
+
+    def _trains_itself(self, loop: p.For | p.While) -> bool:
+        """True for a loop under a guard that runs backward, over other batches than those collected for the step."""
+        collected = isinstance(loop, p.For) and "append" in self.uses.get(terminal(loop.iter), ())
+        tags = self.body_tags(loop.body)
+        return BACKWARD in tags and (STEP in tags or not collected)
 
     def names_in(self, expr: p.Expr) -> list[str]:
         """The last names of what an expression reads and calls."""

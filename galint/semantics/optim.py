@@ -84,6 +84,23 @@ def _zero_grad(m: Calls, s: Site) -> Value | None:
     return NONE
 
 
+def _first_step(m: Calls, s: Site) -> Value | None:
+    """Sharpness-aware minimisation, first half: the gradient moves the weights to where the second backward is taken."""
+    if not isinstance(s.receiver, Optimizer):
+        return None
+    m.result.facts["manual_grad"] = True
+    return _zero_grad(m, s) if s.flag(0, "zero_grad") else NONE
+
+
+def _second_step(m: Calls, s: Site) -> Value | None:
+    """Its second half moves the weights back and steps."""
+    if not isinstance(s.receiver, Optimizer):
+        return None
+    m.result.facts["manual_grad"] = True
+    m.step(s.receiver, s.span)
+    return _zero_grad(m, s) if s.flag(0, "zero_grad") else NONE
+
+
 def _scheduler_step(m: Calls, s: Site) -> Value | None:
     receiver = s.receiver
     data: dict[str, object] = {}
@@ -173,6 +190,8 @@ FUNCTIONS: dict[str, Meaning] = {}
 METHODS: dict[tuple[str, str], Meaning] = {
     ("*", "register_post_accumulate_grad_hook"): _grad_hook,
     ("optimizer", "step"): _step,
+    ("optimizer", "first_step"): _first_step,
+    ("optimizer", "second_step"): _second_step,
     ("optimizer", "zero_grad"): _zero_grad,
     ("optimizer", "add_param_group"): _add_param_group,
     ("optimizer", "to_dict"): _all_of,
