@@ -8,6 +8,7 @@ from galint import program as p
 from galint.ledger import Guard
 from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
+from galint.run.intervals import Interval
 from galint.run.match import matches
 from galint.run.nodes import bails, ends_in_raise, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
@@ -26,6 +27,8 @@ class Branches(Assign):
         """A branch. The second result is the guard on what follows, when the body leaves the block."""
         body_tags, else_tags, leaves = self.static.branches(stmt)
         old = self.test_node, self.test_tags
+        if self.loops and (interval := self.static.interval(stmt)) is not None:
+            self._ask_interval(*interval, frame)
         rest_tags = self.static.body_tags(rest) if leaves else frozenset()
         self.test_node = stmt
         tags = self.test_tags = self.static.decides(stmt)
@@ -96,6 +99,15 @@ class Branches(Assign):
             self.guards.pop()
         residual = guard if not truth and leaves and moduli and signal is None else None
         return signal, residual
+
+    def _ask_interval(self, stmt: p.If, interval: Interval, frame: Frame) -> None:
+        """Note what the counter of an interval stands at, unless something else keeps the condition from being true."""
+        counter = self.resolve(self.eval(interval.counter, frame))
+        if isinstance(counter, Lit) and isinstance(counter.value, int):
+            name = p.text(interval.counter)
+            others = [o for o in interval.others if counter.value > 0 or name not in p.text(o)]  # `updates > 0`
+            held = any(self.truth(self.eval(other, frame)) is False for other in others)
+            self.event("interval", stmt.span, interval.work, value=counter.value, held=held)
 
     def _soft_choice(self, stmt: p.If, value: Lit, truth: bool) -> bool:
         """A condition decided by a setting's default is still a configuration that can be flipped."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from galint import program as p
+from galint.run.intervals import Interval, interval_of, number_asked
 from galint.run.kinds import LOSS_NAME
 from galint.run.nodes import asks_elements, bails, terminal
 from galint.run.reach import BACKWARD, STEP, ZERO, Reach
@@ -44,7 +45,21 @@ class Static(Reach):
         self._terms: dict[p.If, tuple[str, ...]] = {}
         self.builders: dict[p.Node, bool] = {}
         """Loops that fill a list."""
+        self._intervals: dict[p.If, tuple[p.If, Interval] | None] = {}
         self._find_window_names()
+
+    def interval(self, node: p.If) -> tuple[p.If, Interval] | None:
+        """The condition by which a statement saves or evaluates every so many updates: its own, or the one right under it
+        where it asks whether there is a number of them.
+        """
+        if node not in self._intervals:
+            inner = node.body[0] if len(node.body) == 1 and number_asked(node.test) else node
+            tags = self.body_tags(node.body) | self.body_tags(node.orelse)
+            found = interval_of(inner) if isinstance(inner, p.If) and not tags & {STEP, BACKWARD} else None
+            self._intervals[node] = (inner, found) if found is not None and isinstance(inner, p.If) else None
+            if inner is not node and isinstance(inner, p.If):
+                self._intervals[inner] = None  # asked already
+        return self._intervals[node]
 
     def loss_terms(self, node: p.If) -> tuple[str, ...]:
         """The losses that the only side of an `if` gives something that is called for."""
