@@ -76,6 +76,11 @@ def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Sign
         return _opaque(m, Opaque(value.path, data=True, born=value.born, modules=value.modules), each, node, role)
     if isinstance(value, Module):
         return each(m.get_attr(value, "0", p.Name(node.span, "_")))
+    if role == "optimizers" and isinstance(value, Opaque) and value.elements is None:
+        one = value.items.get("__one__")
+        if one is None:
+            one = value.items["__one__"] = m.make_optimizer(f"{value.path}[0]", value.modules)
+        return each(one)
     if isinstance(value, Opaque):
         return _opaque(m, value, each, node, role)
     if isinstance(value, Lit) and isinstance(value.value, str):
