@@ -42,7 +42,10 @@ class Branches(Assign):
         elif (
             leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not rest_gates
         ):
-            if any(self.result.roles.get(k) in {"limit", "other", "window"} for k in value.keys):
+            loop = self.loops[-1].node if self.loops else None
+            trains = isinstance(loop, p.For | p.While) and BACKWARD in self.static.body_tags(loop.body)
+            trains = trains or frame.yields is not None
+            if trains and any(self.result.roles.get(k) in {"limit", "other", "window"} for k in value.keys):
                 self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
         elif raises(stmt.body if truth else stmt.orelse) and (
             (isinstance(value, Lit) and value.keys)
