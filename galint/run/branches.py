@@ -64,10 +64,14 @@ class Branches(Assign):
             and ((not truth and self._starts_loss(stmt, frame)) or self._gives_window(stmt, frame))
         ):
             truth = self._soft_choice(stmt, value, truth)
+        elif isinstance(value, Lit) and value.keys and not self.loops and all(map(_names_a_thing, stmt.body)):
+            truth = self._soft_choice(stmt, value, truth, relevant=False)
         if isinstance(value, Lit) and value.keys and self.scenario.choices:
             key = _setting(stmt.test, value)
             taken = self.scenario.choices.get(key.removeprefix("not "))
             truth = truth if taken is None else taken != key.startswith("not ")
+        if self.loops and isinstance(value, Lit) and not value.keys and self.static.skips_loss(stmt, bool(truth)):
+            self.result.facts.setdefault("skipped_losses", set()).update(self.static.names_in(stmt.test))
         moduli = value.moduli if isinstance(value, Lit) else ()
         if isinstance(value, Opaque) and "__moduli__" in value.items:
             moduli = getattr(value.items["__moduli__"], "moduli", ())
@@ -112,7 +116,7 @@ class Branches(Assign):
             held = any(self.truth(self.eval(other, frame)) is False for other in others)
             self.event("interval", stmt.span, interval.work, value=counter.value, held=held)
 
-    def _soft_choice(self, stmt: p.If, value: Lit, truth: bool) -> bool:
+    def _soft_choice(self, stmt: p.If, value: Lit, truth: bool, *, relevant: bool = True) -> bool:
         """A condition decided by a setting's default is still a configuration that can be flipped."""
         asked, text, key = p.text(stmt.test), _setting(stmt.test, value), min(value.keys)
         body, orelse = self.static.body_tags(stmt.body), self.static.body_tags(stmt.orelse)
@@ -124,7 +128,7 @@ class Branches(Assign):
             return truth
         if self.result.known.get(key) is not None:
             return truth
-        return self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=asked)
+        return self.choose(text, truth, data=False, relevant=relevant, span=stmt.span, asked=asked)
 
     def _decide(
         self, stmt: p.If, value: Value, body: frozenset[str], orelse: frozenset[str], frame: Frame, rest: p.Body = ()
@@ -260,6 +264,13 @@ class Branches(Assign):
             return self.run_body(case.body, frame)
         finally:
             self.guards.pop()
+
+
+def _names_a_thing(stmt: p.Stmt) -> bool:
+    """`penalty = l1`, `noise = Noise(model)`: what other conditions may ask for."""
+    return (
+        isinstance(stmt, p.Assign) and isinstance(stmt.targets[0], p.Name) and isinstance(stmt.value, p.Name | p.Call)
+    )
 
 
 def _makes_nothing(body: p.Body) -> bool:

@@ -254,7 +254,7 @@ class Explorer(Toward):
                 beyond = led | {choice.key: not choice.taken}
                 known = runs.base.choices
                 work += [(c, {} if c.key in known else beyond) for c in undecided(result) if c.key not in done]
-        names = self.names_before(entry, runs.made())
+        names = self.names_before(entry, runs.made()) | runs.base.facts.get("skipped_losses", set())
         work = [(c, {}) for c in self.giving(names, runs.base)]
         tried = 0
         while work and tried < _BEHIND and self.spent < self._file_fuel:

@@ -43,6 +43,7 @@ class Static(Reach):
         """Values of literals, which no run changes."""
         self.loop_roles: dict[p.Node, str] = {}
         self._terms: dict[p.If, tuple[str, ...]] = {}
+        self._sides: dict[p.If, tuple[bool, bool]] = {}
         self.builders: dict[p.Node, bool] = {}
         """Loops that fill a list."""
         self._intervals: dict[p.If, tuple[p.If, Interval] | None] = {}
@@ -67,6 +68,23 @@ class Static(Reach):
         if known is None:
             known = self._terms[node] = () if node.orelse else tuple(self._given_losses(node))
         return known
+
+    def skips_loss(self, node: p.If, taken: bool) -> bool:
+        """Whether the side that is not taken computes a loss, where the other one computes none."""
+        known = self._sides.get(node)
+        if known is None:
+            known = self._sides[node] = self._computes_loss(node.body), self._computes_loss(node.orelse)
+        inside, outside = known if taken else known[::-1]
+        return outside and not inside
+
+    def _computes_loss(self, body: p.Body) -> bool:
+        return any(
+            isinstance(n, p.Assign | p.AugAssign)
+            and LOSS_NAME.search(terminal(n.targets[0] if isinstance(n, p.Assign) else n.target)) is not None
+            and any(isinstance(part, p.Call) for part in self.walk(n.value))
+            for stmt in body
+            for n in self.walk(stmt)
+        )
 
     def _given_losses(self, node: p.If) -> Iterator[str]:
         made: set[str] = set()
