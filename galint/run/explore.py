@@ -15,7 +15,18 @@ from galint.run.machine import FOREIGN
 from galint.run.reach import BACKWARD
 from galint.run.scenario import Choice, Scenario
 from galint.run.static import Static
-from galint.run.summary import both, loops_of, moduli_of, multiple, negation, nominal, one_by_one, signature, undecided
+from galint.run.summary import (
+    both,
+    guards_of,
+    loops_of,
+    moduli_of,
+    multiple,
+    negation,
+    nominal,
+    one_by_one,
+    signature,
+    undecided,
+)
 from galint.run.toward import Shown, Toward
 
 _RUN_FUEL = 60_000
@@ -46,7 +57,7 @@ class EntryRuns:
     rares: list[tuple[str, RunResult]] = field(default_factory=list)
     """Runs in which a data-dependent condition changed once, at the first window's last micro-batch."""
     sides: list[tuple[str, EntryRuns]] = field(default_factory=list)
-    """The flips that reach loops which `base` does not, with tails of their own."""
+    """The flips that reach loops, or ends of windows, which `base` does not, with tails of their own."""
 
     @cached_property
     def other(self) -> RunResult:
@@ -242,7 +253,7 @@ class Explorer(Toward):
     def _flip(self, entry: Entry, runs: EntryRuns, scenario: Scenario) -> None:
         """Flips of the conditions that matter: each alone, or with the flip that leads to it."""
         done: set[str] = set(scenario.choices)
-        shown = Shown({signature(runs.base)}, loops_of(runs.base))
+        shown = Shown({signature(runs.base)}, loops_of(runs.base) | guards_of(runs.base))
         work: list[tuple[Choice, dict[str, bool]]] = [(c, {}) for c in undecided(runs.base)]
         while work and len(done) < _FLIPS + len(scenario.choices) and self.spent < self._file_fuel:
             choice, led = work.pop(0)
@@ -287,8 +298,9 @@ class Explorer(Toward):
         shown.marks.add(mark)
         label = both(key if is_true else negation(key) for key, is_true in taken.items())
         runs.flips.append((label, result))
-        if loops_of(result) - shown.loops and self.spent < self._file_fuel:
-            shown.loops |= loops_of(result)
+        places = loops_of(result) | guards_of(result)
+        if places - shown.places and self.spent < self._file_fuel:
+            shown.places |= places
             runs.sides.append((label, self._with_tail(entry, result, fitted, self.window_of(result, fitted))))
         return result
 

@@ -18,6 +18,12 @@ def loops_of(run: RunResult) -> set[Span]:
     return {b.where[-1][0] for b in run.backwards if b.where}
 
 
+def guards_of(run: RunResult) -> set[Span]:
+    """The conditions with a number in them that end windows of several micro-batches."""
+    steps = [s for ledger in run.ledgers.values() for s in ledger.steps[:6] if len(set(s.window)) > 1]
+    return {g.span for s in steps for g in s.guards if g.moduli}
+
+
 def moduli_of(run: RunResult) -> list[tuple[tuple[tuple[str, int], ...], frozenset[str]]]:
     """The numbers in the guards of steps, taken or not, with the settings behind them."""
     out = [(g.moduli, g.keys) for ledger in run.ledgers.values() for s in ledger.steps[:6] for g in s.guards]

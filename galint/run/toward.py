@@ -107,7 +107,7 @@ class Toward(EntryCalls):
 
 @dataclass(slots=True)
 class Shown:
-    """What the runs of an entry have shown so far: their signatures, and the loops they train in."""
+    """What the runs of an entry have shown so far: their signatures, the loops they train in, what ends their windows."""
 
     marks: set[tuple[Any, ...]]
-    loops: set[Span]
+    places: set[Span]
