@@ -42,10 +42,7 @@ class Branches(Assign):
         elif (
             leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not rest_gates
         ):
-            loop = self.loops[-1].node if self.loops else None
-            trains = isinstance(loop, p.For | p.While) and BACKWARD in self.static.body_tags(loop.body)
-            trains = trains or frame.yields is not None
-            if trains and any(self.result.roles.get(k) in {"limit", "other", "window"} for k in value.keys):
+            if self._feeds(frame) and any(self.result.roles.get(k) in {"limit", "other", "window"} for k in value.keys):
                 self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
         elif raises(stmt.body if truth else stmt.orelse) and (
             (isinstance(value, Lit) and value.keys)
@@ -75,7 +72,7 @@ class Branches(Assign):
         moduli = value.moduli if isinstance(value, Lit) else ()
         if isinstance(value, Opaque) and "__moduli__" in value.items:
             moduli = getattr(value.items["__moduli__"], "moduli", ())
-        if moduli and leaves and isinstance(stmt.body[-1], p.Break):
+        if moduli and leaves and isinstance(stmt.body[-1], p.Break) and self._feeds(frame):
             bounds = self.result.facts.setdefault("break_bounds", set())
             bounds |= {v for label, v in moduli if label.startswith("≥") and 1 < v <= 64 and "len(" not in label}
             if any(re.fullmatch(r"≥(\d+|[A-Z_\d]+)", label) for label, _ in moduli):
@@ -106,6 +103,12 @@ class Branches(Assign):
             self.guards.pop()
         residual = guard if not truth and leaves and moduli and signal is None else None
         return signal, residual
+
+    def _feeds(self, frame: Frame) -> bool:
+        """Whether the innermost loop trains, or gives a training its batches; another's end tells nothing of them."""
+        loop = self.loops[-1].node if self.loops else None
+        trains = isinstance(loop, p.For | p.While) and BACKWARD in self.static.body_tags(loop.body)
+        return trains or frame.yields is not None
 
     def _ask_interval(self, stmt: p.If, interval: Interval, frame: Frame) -> None:
         """Note what the counter of an interval stands at, unless something else keeps the condition from being true."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from galint import program as p
 from galint.run.entries import Entry
 from galint.run.facts import RunResult
+from galint.run.fitting import Fitting
 from galint.run.frame import Frame, RunOver, UserRaise
 from galint.run.machine import FOREIGN
 from galint.run.reach import BACKWARD
@@ -19,15 +19,13 @@ from galint.run.summary import (
     both,
     guards_of,
     loops_of,
-    moduli_of,
     multiple,
     negation,
-    nominal,
     one_by_one,
     signature,
     undecided,
 )
-from galint.run.toward import Shown, Toward
+from galint.run.toward import Shown
 
 _RUN_FUEL = 60_000
 _FILE_FUEL = 400_000
@@ -102,7 +100,7 @@ class Exploration:
     spent: int = 0
 
 
-class Explorer(Toward):
+class Explorer(Fitting):
     """Runs a program's entries under several scenarios within a budget."""
 
     def explore(self) -> Exploration:
@@ -140,22 +138,28 @@ class Explorer(Toward):
             if flipped is None:
                 return EntryRuns(entry, first, first)
             first, scenario = flipped
-        elif self._misses_steps(entry, first):
-            first, scenario = self._toward_training(entry, scenario, first, steps=True) or (first, scenario)
         if first.facts.get("on_none"):
             first, scenario = self._toward_training(entry, scenario, first, avoid="on_none") or (first, scenario)
-        scenario = self._adapt(first, scenario)
-        base = self.run(entry, scenario)
-        again = self._adapt(base, scenario)
-        if again.values != scenario.values or again.length != scenario.length:
-            scenario = again
-            base = self.run(entry, scenario)
+        base, scenario = self._adapted(entry, first, scenario)
+        if self._misses_steps(entry, base):
+            trains = self._toward_training(entry, scenario, base, steps=True)
+            base, scenario = self._adapted(entry, *trains) if trains is not None else (base, scenario)
         n = self.window_of(base, scenario)
         runs = self._with_tail(entry, base, scenario, n)
         if any(ledger.steps for ledger in base.ledgers.values()) or base.backwards:
             self._flip(entry, runs, scenario)
             self._rare(entry, runs, scenario, n)
         return runs
+
+    def _adapted(self, entry: Entry, run: RunResult, scenario: Scenario) -> tuple[RunResult, Scenario]:
+        """The run of the scenario that a first run asks for."""
+        scenario = self._adapt(run, scenario)
+        base = self.run(entry, scenario)
+        again = self._adapt(base, scenario)
+        if again.values != scenario.values or again.length != scenario.length:
+            scenario = again
+            base = self.run(entry, scenario)
+        return base, scenario
 
     def _with_tail(self, entry: Entry, base: RunResult, scenario: Scenario, n: int) -> EntryRuns:
         if one_by_one(base):
@@ -173,82 +177,6 @@ class Explorer(Toward):
             result = self.run(entry, scenario.variant(rare=key, rare_at=n - 1))
             if result.backwards and signature(result) != mark:
                 runs.rares.append((key, result))
-
-    def window_of(self, run: RunResult, scenario: Scenario) -> int:
-        """The N of a run: the modulus of its step guards, else the longest window."""
-        best = 0
-        for value in self._guard_numbers(run).values():
-            if 1 < value <= 512:
-                best = max(best, value)
-        return best or scenario.window
-
-    def _guard_numbers(self, run: RunResult) -> dict[str, int]:
-        """Numbers in step guards: what counters are divided by, or compared with where nothing is divided."""
-        exact: dict[str, int] = {}
-        bounds: dict[str, int] = {}
-        for moduli, _ in moduli_of(run):
-            for label, value in moduli:
-                if label.startswith("≥"):
-                    if "len(" not in label:
-                        bounds[label[1:]] = value
-                else:
-                    exact[label] = value
-        for event in run.events:
-            if event.kind == "accumulate":
-                exact["gradient_accumulation_steps"] = event.data["n"]
-        return exact or bounds
-
-    def _soft_keys(self, run: RunResult) -> dict[str, int]:
-        """Settings with a default that take part in step guards, and their values."""
-        out: dict[str, int] = {}
-        numbers = self._guard_numbers(run)
-        for moduli, keys in moduli_of(run):
-            for label, value in moduli:
-                name = label.lstrip("≥")
-                if name in keys and name in numbers:
-                    out[name] = value
-        return out
-
-    def _adapt(self, run: RunResult, scenario: Scenario) -> Scenario:
-        """Give a default N of 1 a real value, and fit the loader to a literal N."""
-        values: dict[str, Any] = {}
-        for label, value in self._soft_keys(run).items():
-            if value <= 1 or value > 64:
-                values[label] = scenario.window
-        for key in self._ones(run):
-            values.setdefault(key, scenario.window)
-        values |= nominal(run, scenario.window)
-        changed = scenario.variant(values=values)
-        n = 1
-        for label, value in self._guard_numbers(run).items():
-            number = values.get(label, value)
-            if 1 < number <= 512:
-                n = max(n, number)
-        return changed.variant(length=multiple(n if n > 1 else scenario.window))
-
-    def _ones(self, run: RunResult) -> list[str]:
-        """Settings whose default of 1 switches accumulation off (Accelerate's N, an inner loop's length)."""
-        out: list[str] = []
-        for event in run.events:
-            if event.kind == "accumulate" and event.data["n"] == 1:
-                out += event.data.get("keys", [])
-        out += run.facts.get("odd_windows", [])
-        return out
-
-    def _other(self, run: RunResult, scenario: Scenario) -> Scenario:
-        """The same with another N, where N is a setting and not a literal."""
-        values = {label: 3 for label, value in self._soft_keys(run).items() if value > 1}
-        for key in scenario.values:
-            values.setdefault(key, 3)
-        for key, role in run.roles.items():
-            if role == "window":
-                values.pop(key, None)
-        for key, (_, size) in run.facts.get("quotients", {}).items():
-            if key in scenario.values:
-                values[key] = 3 * size
-        literal = max((v for k, v in self._guard_numbers(run).items() if k.isdigit() and 1 < v <= 512), default=0)
-        changed = scenario.variant(window=3, values=values)
-        return changed.variant(length=multiple(literal or 3))
 
     def _flip(self, entry: Entry, runs: EntryRuns, scenario: Scenario) -> None:
         """Flips of the conditions that matter: each alone, or with the flip that leads to it."""

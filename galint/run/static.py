@@ -130,9 +130,10 @@ class Static(Reach):
         grows: set[str] = set()
         for node in (n for stmt in loop.body for n in self.walk(stmt)):
             if isinstance(node, p.Assign | p.AugAssign):
-                target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
-                made |= {target} if LOSS_NAME.search(target) else set()
-                grows |= {target} if isinstance(node, p.AugAssign) or target in self.names_in(node.value) else set()
+                given = node.targets[0] if isinstance(node, p.Assign) else node.target
+                names = {terminal(t) for t in (given.elts if isinstance(given, p.Sequence) else (given,))}
+                made |= {name for name in names if LOSS_NAME.search(name)}
+                grows |= names if isinstance(node, p.AugAssign) else names & {*self.names_in(node.value)}
             elif isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name == "append":
                 name = terminal(node.func.value)
                 made |= {name} if LOSS_NAME.search(name) else set()
