@@ -20,6 +20,7 @@ from galint.run.values import (
     Mapping,
     Module,
     Opaque,
+    Optimizer,
     Range,
     Seq,
     Tensor,
@@ -53,6 +54,13 @@ def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Sign
     if isinstance(value, Mapping) and not value.items and role in _TRAINING:
         return _opaque(m, Opaque(value.path or f"#{m.tick()}", data=True), each, node, role)
     if isinstance(value, Seq):
+        if role == "optimizers":
+            for index, item in enumerate(value.elts):
+                if type(item) is Opaque and not item.kind:
+                    value.elts[index] = item = m.make_optimizer(item.path, item.modules)
+                if isinstance(item, Optimizer):
+                    m.ledger(item)  # begun before any loss of another one
+            each = _alone(m, each)
         return _known(m, list(value.elts), each, role, value)
     if isinstance(value, Instance):
         return _object(m, value, each, node, role)
@@ -80,12 +88,27 @@ def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Sign
         one = value.items.get("__one__")
         if one is None:
             one = value.items["__one__"] = m.make_optimizer(f"{value.path}[0]", value.modules)
-        return each(one)
+        return _alone(m, each)(one)
     if isinstance(value, Opaque):
         return _opaque(m, value, each, node, role)
     if isinstance(value, Lit) and isinstance(value.value, str):
         return _known(m, [Lit(c) for c in value.value[:_IDLE]], each, "idle", value)
     return _opaque(m, Opaque(f"#{m.tick()}"), each, node, role)
+
+
+def _alone(m: Execute, each: Each) -> Each:
+    """In a loop over optimizers the losses of a pass are those of its optimizer."""
+
+    def one(item: Value) -> Signal | None:
+        if not isinstance(item, Optimizer):
+            return each(item)
+        before, m.toggled = m.toggled, item
+        try:
+            return each(item)
+        finally:
+            m.toggled = before
+
+    return one
 
 
 def _last(m: Execute, flag: bool) -> None:

@@ -138,6 +138,8 @@ class Static(Reach):
                 name = terminal(node.func.value)
                 made |= {name} if LOSS_NAME.search(name) else set()
                 grows.add(name)
+            elif isinstance(node, p.If):
+                grows |= {*self.names_in(node.test)}  # `if loss < best_loss: best_loss = loss`
         for stmt in after:
             for node in self.walk(stmt):
                 if isinstance(node, p.Call) and terminal(node.func) == "backward":
