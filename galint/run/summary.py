@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,6 +10,7 @@ from galint.run.facts import RunResult
 from galint.run.scenario import Choice
 from galint.source import Span
 
+_TPU = re.compile(r"(^|[._])(tpu|xla)(_|$|\()", re.I)
 _AND = "\n"
 """Between the conditions of a label: no condition's spelling holds it."""
 
@@ -55,8 +57,11 @@ def multiple(n: int) -> int:
 
 
 def undecided(run: RunResult) -> list[Choice]:
-    """The conditions of a run that matter and that do not hang on the data."""
-    return [c for c in run.choices.values() if c.relevant and not c.data]
+    """The conditions of a run that matter and that do not hang on the data.
+
+    Not those that ask for a TPU: a run on one with a loss scale and CUDA's calls, one condition flipped, is nobody's.
+    """
+    return [c for c in run.choices.values() if c.relevant and not c.data and (c.taken or not _TPU.search(c.key))]
 
 
 def both(labels: Iterable[str]) -> str:
