@@ -66,6 +66,8 @@ def count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
     wiped = {m.span for run in _runs(analysis) for ledger in run.ledgers.values() for m, _ in ledger.lost} | {
         e.span for run in _runs(analysis) for ledger in run.ledgers.values() for s in ledger.steps for e, _ in s.lost
     }
+    for run in _runs(analysis):
+        wiped |= run.facts.get("wiped", set())
     stuck = {
         f.span
         for e in analysis.exploration.entries

@@ -19,7 +19,7 @@ from galint.registry import RULES
 from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
 from galint.run.project import located
-from galint.run.summary import negation
+from galint.run.summary import negation, parts
 from galint.source import Source, Span
 
 _RULES = {rule.code: rule for rule in RULES}
@@ -100,19 +100,23 @@ def _needs(
 ) -> str | None:
     """The configuration a finding needs: the choice whose flip makes it go away."""
     for label, findings in flipped:
-        if all((f.code, f.span) != (finding.code, finding.span) for f in findings):
+        if len(parts(label)) == 1 and all((f.code, f.span) != (finding.code, finding.span) for f in findings):
             return _when(negation(label), asked)
     return None
 
 
 def _when(label: str, asked: dict[str, tuple[str, bool]]) -> str:
     """A configuration in the words of the code: `asked` maps a condition's key to its text and whether that negates it."""
+    return "when " + " and ".join(_is(part, asked) for part in parts(label))
+
+
+def _is(label: str, asked: dict[str, tuple[str, bool]]) -> str:
     truth = not label.startswith("not ")
     text, negated = asked.get(label.removeprefix("not "), (label.removeprefix("not "), False))
     truth = truth != negated
     while text.startswith("not ") and " and " not in text and " or " not in text:
         text, truth = text[4:], not truth
-    return f"when `{text}` is {'true' if truth else 'false'}"
+    return f"`{text}` is {'true' if truth else 'false'}"
 
 
 def checked(analysis: Analysis, run: RunResult, check: Check) -> list[Finding]:

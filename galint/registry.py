@@ -33,7 +33,7 @@ RULES: tuple[Rule, ...] = (
     Rule("GA402", "leaked-tail-window", _W, _SOME, "the partial last window of an epoch is applied with the next epoch's first"),
     Rule("GA403", "dropped-tail-window", _N, _SOME, "the partial last window of an epoch is computed and thrown away"),
     Rule("GA404", "scheduler-per-micro-batch", _W, _SOME, "a per-update scheduler advances every micro-batch"),
-    Rule("GA405", "update-side-effect-in-window", _W, _SOME, "an average of the weights is updated per micro-batch"),
+    Rule("GA405", "update-side-effect-in-window", _W, _SOME, "what goes by updates runs per micro-batch: an average of the weights, saving"),
     Rule("GA406", "scheduler-horizon", _W, _SOME, "a schedule counted in micro-batches advances per update"),
     Rule("GA501", "batchnorm-small-micro-batch", _W, _NEVER, "BatchNorm statistics come from the micro-batch"),
     Rule("GA502", "batch-coupled-loss", _N, _NEVER, "a contrastive loss sees only the micro-batch's negatives"),

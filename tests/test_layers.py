@@ -24,6 +24,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("run.calls",),
     ("run.entries",),
     ("run.entry_calls",),
+    ("run.toward",),
+    ("run.fitting",),
     ("run.project", "run.explore"),
     ("checks",),
     ("explain",),

@@ -22,6 +22,8 @@ PROJECTS = sorted(p for p in (Path(__file__).parent / "projects").iterdir() if p
 NOT_RUN = ("accelerate", "deepspeed", "ignite", "lightning", "mmengine", "transformers")
 """Frameworks under which the loops cannot be observed."""
 NOT_RUN_PROJECTS = {
+    "ok_GA101-loop_over_the_optimizers": "two networks",
+    "ok_GA101-sharpness_aware_in_two_halves": "passes at moved weights, cleared on purpose",
     "ok_GA101-attack_restores_the_gradients": "hostile passes at moved weights belong to the window",
     "ok_GA101-gan_alternates": "two networks of several ranks",
     "ok_GA101-critic_passes_the_generator": "the cleared gradients of the other network are taken for a window's",

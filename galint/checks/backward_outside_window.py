@@ -9,7 +9,7 @@ from itertools import pairwise
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
-from galint.checks.windows import calls, divides_by, program_nodes
+from galint.checks.windows import calls, divides_by, program_nodes, recurrent
 from galint.ledger import OptimizerLedger, Step
 from galint.run.facts import BackwardFact
 from galint.source import Span
@@ -31,6 +31,9 @@ def check(view: View) -> Iterator[Finding]:
             n = cadence.n if cadence is not None else len(_forwards(view, before, step))
             found = _only(view, ledger, before, step, n, orders)
             if found is None or found in seen or not view.lone(ledger):
+                continue
+            rounds = step.position[-1] - before.position[-1] if step.position and before.position else 0
+            if cadence is None and rounds != n and not _overwritten(view, found):
                 continue
             literal = cadence is None or cadence.label.isdigit()
             if literal and not divides_by(view, n, _keys(step)):
@@ -63,15 +66,21 @@ def _only(
     return entry.span
 
 
+def _overwritten(view: View, backward: Span) -> bool:
+    """Whether the backward starts from a loss that a loop before it gives anew in each pass."""
+    names = _starts(view, backward)
+    return any(names & given and not recurrent(view, loop) for loop, given in view.static.gathering.items())
+
+
+def _starts(view: View, backward: Span) -> set[str]:
+    """The names that a backward starts from."""
+    started = [part for c in calls(view) if c.span == backward for part in (c.func, *(a.value for a in c.args))]
+    return {n.id for part in started for n in view.static.walk(part) if isinstance(n, p.Name)}
+
+
 def _grows(view: View, backward: Span) -> bool:
     """Whether what a backward starts from is a sum that the program adds to: the others contribute through it."""
-    names = {
-        n.id
-        for call in calls(view)
-        if call.span == backward
-        for n in view.static.walk(call.func)
-        if isinstance(n, p.Name)
-    }
+    names = _starts(view, backward)
     return any(
         isinstance(n, p.AugAssign) and n.op == "+" and isinstance(n.target, p.Name) and n.target.id in names
         for n in program_nodes(view)

@@ -17,6 +17,8 @@ _XLA = re.compile(r"(^|[_.])(tpu|xla)(_|$|\()", re.I)
 
 def check(view: View) -> Iterator[Finding]:
     """An unscale that later scaled backwards of the same window, or a second unscale, make wrong."""
+    if any("deepspeed" in key.lower() and taken for key, taken in view.scenario.choices.items()):
+        return  # where the engine is on, it steps and scales: the scaler belongs to runs without it
     if view.run.facts.get("asks_scaler") or any(_XLA.search(c.key) and c.taken for c in view.run.choices.values()):
         return
     for ledger in view.ledgers:

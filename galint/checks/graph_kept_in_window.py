@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
+from galint.checks.windows import recurrent
 from galint.ledger import Step
 from galint.run.facts import BackwardFact
 from galint.source import Span
@@ -53,16 +53,4 @@ def _gated(view: View, fact: BackwardFact, before: Step, step: Step, count: int)
     if not step.position or step.position[-1] - before.position[-1] != count:
         return False
     loop = loop_node(view, fact.where[-1][0])
-    return loop is not None and not _recurrent(view, loop)
-
-
-def _recurrent(view: View, loop: p.Node) -> bool:
-    """`out, state = model(x, state)`: truncated backpropagation through time needs the graphs together."""
-    for node in view.static.walk(loop):
-        if not isinstance(node, p.Assign) or not isinstance(node.value, p.Call):
-            continue
-        given = {p.text(a.value) for a in node.value.args}
-        targets = [e for t in node.targets for e in (t.elts if isinstance(t, p.Sequence) else (t,))]
-        if given & {p.text(t) for t in targets}:
-            return True
-    return False
+    return loop is not None and not recurrent(view, loop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from galint.checks.finding import Finding
@@ -40,6 +41,42 @@ def check(view: View) -> Iterator[Finding]:
                 applied="",
                 expected="",
             )
+    yield from _intervals(view)
+
+
+def _intervals(view: View) -> Iterator[Finding]:
+    """Saving or evaluating every so many updates, asked on each micro-batch, while the updates do not advance."""
+    seen: set[Span] = set()
+    for window in full_windows(view):
+        total = len(window.micros)
+        for span, events in events_in(view, window, "interval").items():
+            values = [e.data["value"] for e in events]
+            if span in seen or total < 3 or len(events) != total or any(e.data["held"] for e in events):
+                continue
+            if (
+                len(set(values[:-1])) > 1
+                or values[-1] - values[0] not in {0, 1}
+                or not _advances(view, span, values[0], total - 1)
+            ):
+                continue
+            seen.add(span)
+            yield Finding(
+                CODE,
+                span,
+                f"`{events[0].text}` runs on {total} micro-batches in a row whenever this is true: the counter of updates "
+                f"stands still within a window of {total} micro-batches",
+                step=window.step,
+                window=total,
+                related=view.places(window.step),
+                applied="",
+                expected="",
+            )
+
+
+def _advances(view: View, span: Span, value: int, often: int) -> bool:
+    """Whether a counter goes on by one from window to window, and each of its values is asked so often."""
+    asked = Counter(e.data["value"] for e in view.run.events if e.kind == "interval" and e.span == span)
+    return min(asked[value], asked[value + 1]) >= often
 
 
 def _asks_n(text: str, window: Window) -> bool:

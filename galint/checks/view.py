@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +12,8 @@ from functools import cached_property
 from galint import program as p
 from galint.ledger import Coefficient, Entry, Guard, OptimizerLedger, Step, formula, mean_formula, plain
 from galint.run.facts import BackwardFact, Event, Micro, RunResult
+from galint.run.names import ONE_RANK
+from galint.run.nodes import path_terminal
 from galint.run.scenario import Scenario
 from galint.run.static import Static
 from galint.source import Span
@@ -171,7 +174,7 @@ class View:
         guards: dict[tuple[str, int], Guard] = {}
         for step in self.steps(ledger):
             for guard in reversed(step.guards):
-                usable = [(label, value) for label, value in guard.moduli if 1 <= value <= 4096]
+                usable = [(k, v) for k, v in guard.moduli if 1 <= v <= 4096 and not _counts_ranks(k)]
                 exact = [u for u in usable if not u[0].startswith("≥")] or usable
                 if exact and self._asked_per_micro(guard):
                     mark = exact[0]
@@ -281,3 +284,8 @@ class View:
             out.append((guard.span, "the step's guard"))
         out.append((step.span, "the optimizer step"))
         return tuple(out)
+
+
+def _counts_ranks(label: str) -> bool:
+    """True for a number of ranks, which is no N: `if failed == world_size: return`."""
+    return re.fullmatch(r"≥?[\w.]+", label) is not None and ONE_RANK.search(path_terminal(label)) is not None

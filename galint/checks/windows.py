@@ -126,3 +126,15 @@ def reduces_by_hand(view: View) -> bool:
             if re.search(r"grad|param|model|\bp\b|flat|coalesced|bucket", spelled):
                 return True
     return False
+
+
+def recurrent(view: View, loop: p.Node) -> bool:
+    """`out, state = model(x, state)`: the passes of a loop hand a state on, through which all contribute."""
+    for node in view.static.walk(loop):
+        if not isinstance(node, p.Assign) or not isinstance(node.value, p.Call):
+            continue
+        given = {p.text(a.value) for a in node.value.args}
+        targets = [e for t in node.targets for e in (t.elts if isinstance(t, p.Sequence) else (t,))]
+        if given & {p.text(t) for t in targets}:
+            return True
+    return False

@@ -18,6 +18,7 @@ from galint.run.facts import RunResult
 from galint.run.nodes import children
 from galint.run.project import located
 from galint.run.static import Static
+from galint.run.summary import parts
 from galint.source import Span
 
 _KINDS = 5
@@ -300,7 +301,8 @@ def _tail_label(runs: EntryRuns) -> str:
 
 
 def _when(label: str) -> str:
-    return f"when `{label[4:]}` is false" if label.startswith("not ") else f"when `{label}` is true"
+    told = (f"`{x[4:]}` is false" if x.startswith("not ") else f"`{x}` is true" for x in parts(label))
+    return "when " + " and ".join(told)
 
 
 def listed(view: LoopView) -> list[tuple[str, WindowView]]:

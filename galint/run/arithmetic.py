@@ -42,7 +42,10 @@ class Arithmetic(Tensors):
         if op == "%" and isinstance(left, Lit) and isinstance(left.value, str | bytes):
             return Opaque(p.text(node) if isinstance(node, p.Expr) else "%", data=self.is_data(right))  # a message
         if op == "%" and isinstance(right, Opaque) and (isinstance(left, Lit) or not right.data):
-            wanted = self.demand(right, "other" if not isinstance(left, Lit) or left.is_number else "", right_node)
+            role = "other" if not isinstance(left, Lit) or left.is_number else ""
+            if role and STEP in self.test_tags and right.deferred is not None and right.deferred[0] in {"//", "/"}:
+                role = "window"  # `(i + 1) % (batch // micro_batch)`
+            wanted = self.demand(right, role, right_node)
             right = wanted or right
         if (
             op == "//"
@@ -84,6 +87,9 @@ class Arithmetic(Tensors):
             return None
         if op in {"//", "/"} and number < 1:
             number = self.batches(left, right) or number
+        counts = op == "//" or (op == "/" and STEP in self.test_tags)
+        if counts and left.text in left.keys and right.text in right.keys and isinstance(right.value, int):
+            self.result.facts.setdefault("quotients", {})[left.text] = right.text, right.value
         moduli = left.moduli + right.moduli
         if op == "%" and isinstance(right.value, int):
             label = right.text or (min(right.keys) if right.keys else str(right.value))

@@ -8,6 +8,7 @@ from galint import program as p
 from galint.ledger import Guard
 from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
+from galint.run.intervals import Interval
 from galint.run.match import matches
 from galint.run.nodes import bails, ends_in_raise, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
@@ -26,6 +27,8 @@ class Branches(Assign):
         """A branch. The second result is the guard on what follows, when the body leaves the block."""
         body_tags, else_tags, leaves = self.static.branches(stmt)
         old = self.test_node, self.test_tags
+        if self.loops and (interval := self.static.interval(stmt)) is not None:
+            self._ask_interval(*interval, frame)
         rest_tags = self.static.body_tags(rest) if leaves else frozenset()
         self.test_node = stmt
         tags = self.test_tags = self.static.decides(stmt)
@@ -39,7 +42,7 @@ class Branches(Assign):
         elif (
             leaves and isinstance(stmt.body[-1], p.Continue) and isinstance(value, Lit) and not truth and not rest_gates
         ):
-            if any(self.result.roles.get(k) in {"limit", "other", "window"} for k in value.keys):
+            if self._feeds(frame) and any(self.result.roles.get(k) in {"limit", "other", "window"} for k in value.keys):
                 self.result.facts["skips"] = True  # micro-batches may be left out by a bound that is not known
         elif raises(stmt.body if truth else stmt.orelse) and (
             (isinstance(value, Lit) and value.keys)
@@ -58,19 +61,23 @@ class Branches(Assign):
             and ((not truth and self._starts_loss(stmt, frame)) or self._gives_window(stmt, frame))
         ):
             truth = self._soft_choice(stmt, value, truth)
+        elif isinstance(value, Lit) and value.keys and not self.loops and all(map(_names_a_thing, stmt.body)):
+            truth = self._soft_choice(stmt, value, truth, relevant=False)
         if isinstance(value, Lit) and value.keys and self.scenario.choices:
             key = _setting(stmt.test, value)
             taken = self.scenario.choices.get(key.removeprefix("not "))
             truth = truth if taken is None else taken != key.startswith("not ")
+        if self.loops and isinstance(value, Lit) and not value.keys and self.static.skips_loss(stmt, bool(truth)):
+            self.result.facts.setdefault("skipped_losses", set()).update(self.static.names_in(stmt.test))
         moduli = value.moduli if isinstance(value, Lit) else ()
         if isinstance(value, Opaque) and "__moduli__" in value.items:
             moduli = getattr(value.items["__moduli__"], "moduli", ())
-        if moduli and leaves and isinstance(stmt.body[-1], p.Break):
+        if moduli and leaves and isinstance(stmt.body[-1], p.Break) and self._feeds(frame):
             bounds = self.result.facts.setdefault("break_bounds", set())
             bounds |= {v for label, v in moduli if label.startswith("≥") and 1 < v <= 64 and "len(" not in label}
             if any(re.fullmatch(r"≥(\d+|[A-Z_\d]+)", label) for label, _ in moduli):
                 self.result.facts["fixed_bound"] = True  # a cap written in the code, no setting
-        if moduli and not gates(body_tags, else_tags, rest_tags if leaves else None):
+        if moduli and not gates(body_tags, else_tags, rest_tags if leaves else None) and not self.static.collects(stmt):
             moduli = ()
         keys = value.keys if isinstance(value, Lit) else frozenset()
         body = stmt.body if truth else stmt.orelse
@@ -97,7 +104,22 @@ class Branches(Assign):
         residual = guard if not truth and leaves and moduli and signal is None else None
         return signal, residual
 
-    def _soft_choice(self, stmt: p.If, value: Lit, truth: bool) -> bool:
+    def _feeds(self, frame: Frame) -> bool:
+        """Whether the innermost loop trains, or gives a training its batches; another's end tells nothing of them."""
+        loop = self.loops[-1].node if self.loops else None
+        trains = isinstance(loop, p.For | p.While) and BACKWARD in self.static.body_tags(loop.body)
+        return trains or frame.yields is not None
+
+    def _ask_interval(self, stmt: p.If, interval: Interval, frame: Frame) -> None:
+        """Note what the counter of an interval stands at, unless something else keeps the condition from being true."""
+        counter = self.resolve(self.eval(interval.counter, frame))
+        if isinstance(counter, Lit) and isinstance(counter.value, int):
+            name = p.text(interval.counter)
+            others = [o for o in interval.others if counter.value > 0 or name not in p.text(o)]  # `updates > 0`
+            held = any(self.truth(self.eval(other, frame)) is False for other in others)
+            self.event("interval", stmt.span, interval.work, value=counter.value, held=held)
+
+    def _soft_choice(self, stmt: p.If, value: Lit, truth: bool, *, relevant: bool = True) -> bool:
         """A condition decided by a setting's default is still a configuration that can be flipped."""
         asked, text, key = p.text(stmt.test), _setting(stmt.test, value), min(value.keys)
         body, orelse = self.static.body_tags(stmt.body), self.static.body_tags(stmt.orelse)
@@ -109,7 +131,7 @@ class Branches(Assign):
             return truth
         if self.result.known.get(key) is not None:
             return truth
-        return self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=asked)
+        return self.choose(text, truth, data=False, relevant=relevant, span=stmt.span, asked=asked)
 
     def _decide(
         self, stmt: p.If, value: Value, body: frozenset[str], orelse: frozenset[str], frame: Frame, rest: p.Body = ()
@@ -245,6 +267,13 @@ class Branches(Assign):
             return self.run_body(case.body, frame)
         finally:
             self.guards.pop()
+
+
+def _names_a_thing(stmt: p.Stmt) -> bool:
+    """`penalty = l1`, `noise = Noise(model)`: what other conditions may ask for."""
+    return (
+        isinstance(stmt, p.Assign) and isinstance(stmt.targets[0], p.Name) and isinstance(stmt.value, p.Name | p.Call)
+    )
 
 
 def _makes_nothing(body: p.Body) -> bool:

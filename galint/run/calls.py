@@ -8,9 +8,10 @@ from typing import Any
 from galint import program as p
 from galint.ledger import ONE, Coefficient
 from galint.run.frame import Frame, UserRaise
-from galint.run.names import GRADIENT_METHODS
+from galint.run.names import GRADIENT_METHODS, ONE_RANK, RANK_NAME
 from galint.run.nodes import terminal
 from galint.run.opaque_calls import OpaqueCalls
+from galint.run.reach import WRAP
 from galint.run.site import Site
 from galint.run.update_effects import counts_itself, intervals, is_update_effect
 from galint.run.values import (
@@ -281,12 +282,15 @@ class Calls(OpaqueCalls):
             elif param.name not in frame.vars:
                 default = func.defaults.get(param.name)
                 if default is not None:
-                    frame.vars[param.name] = self._default(param.name, default)
+                    frame.vars[param.name] = self._default(param.name, default, func)
                 else:
                     frame.vars[param.name] = self.make_opaque(param.name, param.name)
         return frame
 
-    def _default(self, name: str, default: Value) -> Value:
+    def _default(self, name: str, default: Value, func: Function) -> Value:
+        if isinstance(default, Lit) and default.value is None and ONE_RANK.search(name):
+            if WRAP in self.static.tags(func.node):  # what a launcher in another file gives
+                return Lit(0 if RANK_NAME.search(name) else 2, frozenset({name}), text=name)
         if isinstance(default, Lit) and default.is_number and not isinstance(default.value, bool):
             return self.soft(Lit(default.value, default.keys | {name}, text=name))
         return default

@@ -9,12 +9,16 @@ from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, STEP
 from galint.run.values import Class, External, Function, Instance, Lit, Module, Opaque, Value
 
+_WRAPPERS = frozenset({"DistributedDataParallel", "FullyShardedDataParallel", "DataParallel"})
+
 
 class Classes(Execute):
     """Creating objects."""
 
     def instantiate(self, cls: Class, args: list[Value], kwargs: dict[str, Value], node: p.Call, frame: Frame) -> Value:
         """Create an object of a project class."""
+        if (wrapper := self._wrapper(cls)) is not None and args:
+            return self.call_value(wrapper, args, kwargs, node, frame)
         if cls.module_like and not self._trains(cls):
             return self._module_instance(cls, args, kwargs, node)
         if args and self._is_a_bar(cls):
@@ -51,6 +55,14 @@ class Classes(Execute):
         named = any("tqdm" in p.text(b.value) for b in cls.node.bases)
         named = named or any(isinstance(b, External) and b.name.endswith("tqdm") for b in cls.bases)
         return named and not self._member(cls, "__iter__")
+
+    def _wrapper(self, cls: Class) -> External | None:
+        """The wrapper for distributed training that a class derives from, to change what it hands on."""
+        for base in cls.bases:
+            found = base if isinstance(base, External) else self._wrapper(base) if isinstance(base, Class) else None
+            if found is not None and found.name.rpartition(".")[2] in _WRAPPERS:
+                return found
+        return None
 
     def _member(self, cls: Class, name: str) -> bool:
         return name in cls.members

@@ -100,7 +100,8 @@ class Compare(Attributes):
                 if unknown and stop is False:
                     return Lit(False, keys, moduli)
                 if unknown:
-                    number = isinstance(last, Lit) and last.is_number and not isinstance(last.value, bool)
+                    held = self.resolve(last)  # a setting's number may be known by now
+                    number = isinstance(held, Lit) and held.is_number and not isinstance(held.value, bool)
                     if number and len(unknown) == 1 and isinstance(unknown[0], Opaque) and not unknown[0].data:
                         return unknown[0]  # `args.accum or 1`: the setting, where it is given
                     return Lit(True, keys, moduli)

@@ -103,7 +103,8 @@ class Evaluate(Arithmetic):
             truth = self.choose(key, default, data=data, relevant=relevant, span=node.span, asked=p.text(node.test))
         if _switches(node, truth):
             return Lit(max(node.body.value, node.orelse.value), frozenset({p.text(node.test)}), text=p.text(node))  # type: ignore[attr-defined]
-        if isinstance(test, Lit) and test.moduli:
+        flag = isinstance(node.body, p.Const) and isinstance(node.body.value, bool)  # `True if world_size else False`
+        if isinstance(test, Lit) and (test.moduli or (test.keys and flag)):
             chosen = self.eval(node.body if truth else node.orelse, frame)
             if isinstance(chosen, Lit):
                 return Lit(chosen.value, chosen.keys | test.keys, chosen.moduli + test.moduli, chosen.born, chosen.text)

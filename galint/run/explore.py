@@ -5,18 +5,27 @@ from __future__ import annotations
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from galint import program as p
 from galint.run.entries import Entry
-from galint.run.entry_calls import EntryCalls
 from galint.run.facts import RunResult
+from galint.run.fitting import Fitting
 from galint.run.frame import Frame, RunOver, UserRaise
 from galint.run.machine import FOREIGN
 from galint.run.reach import BACKWARD
 from galint.run.scenario import Choice, Scenario
 from galint.run.static import Static
-from galint.run.summary import loops_of, moduli_of, multiple, negation, one_by_one, signature
+from galint.run.summary import (
+    both,
+    guards_of,
+    loops_of,
+    multiple,
+    negation,
+    one_by_one,
+    signature,
+    undecided,
+)
+from galint.run.toward import Shown
 
 _RUN_FUEL = 60_000
 _FILE_FUEL = 400_000
@@ -26,6 +35,8 @@ _FILE_SITES = 40
 """Backward calls in a file that all runs' budget is for."""
 _SITE_FUEL = 5_000
 _FLIPS = 10
+_BEHIND = 6
+"""Conditions that are flipped for what they give to others, on the way to backward calls that no run met."""
 _RARES = 3
 
 
@@ -44,7 +55,7 @@ class EntryRuns:
     rares: list[tuple[str, RunResult]] = field(default_factory=list)
     """Runs in which a data-dependent condition changed once, at the first window's last micro-batch."""
     sides: list[tuple[str, EntryRuns]] = field(default_factory=list)
-    """The flips that reach loops which `base` does not, with tails of their own."""
+    """The flips that reach loops, or ends of windows, which `base` does not, with tails of their own."""
 
     @cached_property
     def other(self) -> RunResult:
@@ -89,11 +100,7 @@ class Exploration:
     spent: int = 0
 
 
-_TOWARD = 12
-"""How many conditions are flipped, one at a time, on the way to a backward."""
-
-
-class Explorer(EntryCalls):
+class Explorer(Fitting):
     """Runs a program's entries under several scenarios within a budget."""
 
     def explore(self) -> Exploration:
@@ -133,18 +140,26 @@ class Explorer(EntryCalls):
             first, scenario = flipped
         if first.facts.get("on_none"):
             first, scenario = self._toward_training(entry, scenario, first, avoid="on_none") or (first, scenario)
-        scenario = self._adapt(first, scenario)
-        base = self.run(entry, scenario)
-        again = self._adapt(base, scenario)
-        if again.values != scenario.values or again.length != scenario.length:
-            scenario = again
-            base = self.run(entry, scenario)
+        base, scenario = self._adapted(entry, first, scenario)
+        if self._misses_steps(entry, base):
+            trains = self._toward_training(entry, scenario, base, steps=True)
+            base, scenario = self._adapted(entry, *trains) if trains is not None else (base, scenario)
         n = self.window_of(base, scenario)
         runs = self._with_tail(entry, base, scenario, n)
         if any(ledger.steps for ledger in base.ledgers.values()) or base.backwards:
             self._flip(entry, runs, scenario)
             self._rare(entry, runs, scenario, n)
         return runs
+
+    def _adapted(self, entry: Entry, run: RunResult, scenario: Scenario) -> tuple[RunResult, Scenario]:
+        """The run of the scenario that a first run asks for."""
+        scenario = self._adapt(run, scenario)
+        base = self.run(entry, scenario)
+        again = self._adapt(base, scenario)
+        if again.values != scenario.values or again.length != scenario.length:
+            scenario = again
+            base = self.run(entry, scenario)
+        return base, scenario
 
     def _with_tail(self, entry: Entry, base: RunResult, scenario: Scenario, n: int) -> EntryRuns:
         if one_by_one(base):
@@ -163,134 +178,59 @@ class Explorer(EntryCalls):
             if result.backwards and signature(result) != mark:
                 runs.rares.append((key, result))
 
-    def _toward_training(
-        self, entry: Entry, scenario: Scenario, first: RunResult, avoid: str = ""
-    ) -> tuple[RunResult, Scenario] | None:
-        """Flip the choices made, latest first, until a backward runs and the fact to avoid is gone."""
-        made = [(key, choice) for key, choice in reversed(first.choices.items()) if not choice.data]
-        past = first.facts.get("past_backward", ())
-        for key, choice in sorted(made, key=lambda item: (item[0] not in past, not item[1].relevant))[:_TOWARD]:
-            changed = scenario.variant(choices={key: not choice.taken})
-            result = self.run(entry, changed)
-            if not result.backwards and result.stopped.startswith("it raises") and not scenario.onward:
-                changed = changed.variant(onward=True)  # a check of the arguments stands on the way
-                result = self.run(entry, changed)
-            if result.backwards and not result.facts.get(avoid):
-                return result, changed
-        return None
-
-    def _past_checks(self, entry: Entry, scenario: Scenario, first: RunResult) -> tuple[RunResult, Scenario] | None:
-        """A run past the exceptions that end every other one before it trains."""
-        if not first.stopped.startswith("it raises"):
-            return None
-        onward = scenario.variant(onward=True)
-        result = self.run(entry, onward)
-        if result.backwards:
-            return result, onward
-        return self._toward_training(entry, onward, result)
-
-    def window_of(self, run: RunResult, scenario: Scenario) -> int:
-        """The N of a run: the modulus of its step guards, else the longest window."""
-        best = 0
-        for value in self._guard_numbers(run).values():
-            if 1 < value <= 512:
-                best = max(best, value)
-        return best or scenario.window
-
-    def _guard_numbers(self, run: RunResult) -> dict[str, int]:
-        """Numbers in step guards: what counters are divided by, or compared with where nothing is divided."""
-        exact: dict[str, int] = {}
-        bounds: dict[str, int] = {}
-        for moduli, _ in moduli_of(run):
-            for label, value in moduli:
-                if label.startswith("≥"):
-                    if "len(" not in label:
-                        bounds[label[1:]] = value
-                else:
-                    exact[label] = value
-        for event in run.events:
-            if event.kind == "accumulate":
-                exact["gradient_accumulation_steps"] = event.data["n"]
-        return exact or bounds
-
-    def _soft_keys(self, run: RunResult) -> dict[str, int]:
-        """Settings with a default that take part in step guards, and their values."""
-        out: dict[str, int] = {}
-        numbers = self._guard_numbers(run)
-        for moduli, keys in moduli_of(run):
-            for label, value in moduli:
-                name = label.lstrip("≥")
-                if name in keys and name in numbers:
-                    out[name] = value
-        return out
-
-    def _adapt(self, run: RunResult, scenario: Scenario) -> Scenario:
-        """Give a default N of 1 a real value, and fit the loader to a literal N."""
-        values: dict[str, Any] = {}
-        for label, value in self._soft_keys(run).items():
-            if value <= 1 or value > 64:
-                values[label] = scenario.window
-        for key in self._ones(run):
-            values.setdefault(key, scenario.window)
-        changed = scenario.variant(values=values)
-        n = 1
-        for label, value in self._guard_numbers(run).items():
-            number = values.get(label, value)
-            if 1 < number <= 512:
-                n = max(n, number)
-        return changed.variant(length=multiple(n if n > 1 else scenario.window))
-
-    def _ones(self, run: RunResult) -> list[str]:
-        """Settings whose default of 1 switches accumulation off (Accelerate's N, an inner loop's length)."""
-        out: list[str] = []
-        for event in run.events:
-            if event.kind == "accumulate" and event.data["n"] == 1:
-                out += event.data.get("keys", [])
-        out += run.facts.get("odd_windows", [])
-        return out
-
-    def _other(self, run: RunResult, scenario: Scenario) -> Scenario:
-        """The same with another N, where N is a setting and not a literal."""
-        values = {label: 3 for label, value in self._soft_keys(run).items() if value > 1}
-        for key in scenario.values:
-            values.setdefault(key, 3)
-        for key, role in run.roles.items():
-            if role == "window":
-                values.pop(key, None)
-        literal = max((v for k, v in self._guard_numbers(run).items() if k.isdigit() and 1 < v <= 512), default=0)
-        changed = scenario.variant(window=3, values=values)
-        return changed.variant(length=multiple(literal or 3))
-
     def _flip(self, entry: Entry, runs: EntryRuns, scenario: Scenario) -> None:
-        """Single flips of the conditions that matter."""
+        """Flips of the conditions that matter: each alone, or with the flip that leads to it."""
         done: set[str] = set(scenario.choices)
-        work: list[Choice] = [c for c in runs.base.choices.values() if c.relevant and not c.data]
-        seen = {signature(runs.base)}
-        shown = loops_of(runs.base)
+        shown = Shown({signature(runs.base)}, loops_of(runs.base) | guards_of(runs.base))
+        work: list[tuple[Choice, dict[str, bool]]] = [(c, {}) for c in undecided(runs.base)]
         while work and len(done) < _FLIPS + len(scenario.choices) and self.spent < self._file_fuel:
-            choice = work.pop(0)
+            choice, led = work.pop(0)
             if choice.key in done:
                 continue
             done.add(choice.key)
-            flipped = scenario.variant(choices={choice.key: not choice.taken})
-            result = self.run(entry, flipped)
-            fitted = self._adapt(result, flipped)
-            if fitted.values.keys() <= scenario.values.keys():
-                fitted = flipped
-            else:  # only this side of the condition accumulates, and not by default
-                result = self.run(entry, fitted)
-            mark = signature(result)
-            if mark in seen or not result.backwards:
+            result = self._flipped(entry, runs, scenario, led | {choice.key: not choice.taken}, shown)
+            if result is not None:
+                beyond = led | {choice.key: not choice.taken}
+                known = runs.base.choices
+                work += [(c, {} if c.key in known else beyond) for c in undecided(result) if c.key not in done]
+        names = self.names_before(entry, runs.made()) | runs.base.facts.get("skipped_losses", set())
+        work = [(c, {}) for c in self.giving(names, runs.base)]
+        tried = 0
+        while work and tried < _BEHIND and self.spent < self._file_fuel:
+            choice, led = work.pop(0)
+            if choice.key in done:
                 continue
-            if result.facts.get("on_none") and not runs.base.facts.get("on_none"):
-                continue  # the program would have raised: it calls a method of None there
-            seen.add(mark)
-            label = choice.key if not choice.taken else negation(choice.key)
-            runs.flips.append((label, result))
-            if loops_of(result) - shown and self.spent < self._file_fuel:
-                shown |= loops_of(result)
-                runs.sides.append((label, self._with_tail(entry, result, fitted, self.window_of(result, fitted))))
-            work += [c for c in result.choices.values() if c.relevant and not c.data and c.key not in done]
+            done.add(choice.key)
+            tried += 1
+            taken = led | {choice.key: not choice.taken}
+            self._flipped(entry, runs, scenario, taken, shown)
+            result = self.run(entry, scenario.variant(choices=taken))
+            work += [(c, taken) for c in self.giving(names, result) if c.key not in runs.base.choices]
+
+    def _flipped(
+        self, entry: Entry, runs: EntryRuns, scenario: Scenario, taken: dict[str, bool], shown: Shown
+    ) -> RunResult | None:
+        """The run with some choices taken the other way; None where it shows nothing new."""
+        flipped = scenario.variant(choices=taken)
+        result = self.run(entry, flipped)
+        fitted = self._adapt(result, flipped)
+        if fitted.values.keys() <= scenario.values.keys():
+            fitted = flipped
+        else:  # only this side of the condition accumulates, and not by default
+            result = self.run(entry, fitted)
+        mark = signature(result)
+        if mark in shown.marks or not result.backwards:
+            return None
+        if result.facts.get("on_none") and not runs.base.facts.get("on_none"):
+            return None  # the program would have raised: it calls a method of None there
+        shown.marks.add(mark)
+        label = both(key if is_true else negation(key) for key, is_true in taken.items())
+        runs.flips.append((label, result))
+        places = loops_of(result) | guards_of(result)
+        if places - shown.places and self.spent < self._file_fuel:
+            shown.places |= places
+            runs.sides.append((label, self._with_tail(entry, result, fitted, self.window_of(result, fitted))))
+        return result
 
     # --- one run -------------------------------------------------------------------------------
 

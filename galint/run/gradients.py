@@ -195,6 +195,8 @@ class Gradients(Unknowns):
                 continue  # DeepSpeed keeps and clears its own gradients
             if not mods or not modules or self.related(mods, modules):
                 ledger.clear(self._mark("clear", span, ledger, what))
+        if not self.result.ledgers:
+            self.result.facts.setdefault("wiped", set()).update(e.span for e in self.base.fresh())
         self.base.clear(self._mark("clear", span, self.base, what))
 
     def _mark(self, kind: str, span: Span, ledger: OptimizerLedger, owner: str, detail: str = "") -> Mark:

@@ -20,6 +20,7 @@ from galint.run.values import (
     Mapping,
     Module,
     Opaque,
+    Optimizer,
     Range,
     Seq,
     Tensor,
@@ -34,6 +35,8 @@ _TRAINING = frozenset({"length", "window", "windows", "epochs"})
 _SEGMENT = 400
 _BUILT = 128
 """Passes up to which a loop that fills a list is run out, so that the list has its length."""
+_GATHERED = 64
+"""Passes up to which a loop that only makes losses is run out, so that each has its part in the sum."""
 _GROWN = 8
 """Passes of a longer one: its list says by its role how long it is."""
 
@@ -51,6 +54,13 @@ def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Sign
     if isinstance(value, Mapping) and not value.items and role in _TRAINING:
         return _opaque(m, Opaque(value.path or f"#{m.tick()}", data=True), each, node, role)
     if isinstance(value, Seq):
+        if role == "optimizers":
+            for index, item in enumerate(value.elts):
+                if type(item) is Opaque and not item.kind:
+                    value.elts[index] = item = m.make_optimizer(item.path, item.modules)
+                if isinstance(item, Optimizer):
+                    m.ledger(item)  # begun before any loss of another one
+            each = _alone(m, each)
         return _known(m, list(value.elts), each, role, value)
     if isinstance(value, Instance):
         return _object(m, value, each, node, role)
@@ -74,11 +84,31 @@ def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Sign
         return _opaque(m, Opaque(value.path, data=True, born=value.born, modules=value.modules), each, node, role)
     if isinstance(value, Module):
         return each(m.get_attr(value, "0", p.Name(node.span, "_")))
+    if role == "optimizers" and isinstance(value, Opaque) and value.elements is None:
+        one = value.items.get("__one__")
+        if one is None:
+            one = value.items["__one__"] = m.make_optimizer(f"{value.path}[0]", value.modules)
+        return _alone(m, each)(one)
     if isinstance(value, Opaque):
         return _opaque(m, value, each, node, role)
     if isinstance(value, Lit) and isinstance(value.value, str):
         return _known(m, [Lit(c) for c in value.value[:_IDLE]], each, "idle", value)
     return _opaque(m, Opaque(f"#{m.tick()}"), each, node, role)
+
+
+def _alone(m: Execute, each: Each) -> Each:
+    """In a loop over optimizers the losses of a pass are those of its optimizer."""
+
+    def one(item: Value) -> Signal | None:
+        if not isinstance(item, Optimizer):
+            return each(item)
+        before, m.toggled = m.toggled, item
+        try:
+            return each(item)
+        finally:
+            m.toggled = before
+
+    return one
 
 
 def _last(m: Execute, flag: bool) -> None:
@@ -141,6 +171,8 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
         "epochs": m.scenario.epochs,
         "windows": max(3, m.scenario.epochs),
     }.get(role)
+    if role == "gather" and total > _GATHERED:
+        cap = _IDLE
     if role == "window" and total > 4 * _SEGMENT:
         cap = _SEGMENT
     if role == "build" and total > _BUILT:

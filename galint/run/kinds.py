@@ -31,7 +31,8 @@ def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
     """Kind of a thing called `name` whose methods `uses` are called (`called_with`: with arguments)."""
     if name in {"self", "cls", "torch", "nn", "dist", "np", "os"}:
         return ""
-    if "backward" in called_with and "step" in uses and "zero_grad" not in uses and not _OPTIMIZER.search(name):
+    clears = "zero_grad" in uses and not _MODULE.match(name)  # DeepSpeed's engine goes by the network's name
+    if "backward" in called_with and "step" in uses and not clears and not _OPTIMIZER.search(name):
         return "engine"
     if "unscale_" in uses or re.search(r"(^|_)scaler$|grad_?scaler|^amp_scaler|loss_scaler$", name, re.I):
         return "scaler"

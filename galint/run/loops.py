@@ -8,7 +8,7 @@ from galint import program as p
 from galint.run.branches import Branches
 from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
 from galint.run.nodes import terminal
-from galint.run.reach import BACKWARD, GRADIENT, STEP
+from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP
 from galint.run.values import Lit, Mapping, Opaque, Seq, Value
 
 _OPTIMIZERS = re.compile(r"optim|(^|[._])opts?($|[._(\[])", re.I)
@@ -21,22 +21,32 @@ class Loops(Branches):
     # --- roles ---------------------------------------------------------------------------------
 
     def loop_role(self, node: p.For | p.While) -> str:
-        """What one pass of a loop stands for: "window" (micro-batches of one), "length", "windows", "epochs", "idle"."""
+        """What a pass stands for: "window" (its micro-batches), "length", "windows", "epochs", "gather" (losses), "idle" …"""
         tags = self.static.body_tags(node.body)
         if BACKWARD not in tags:
-            return "idle" if not tags & GRADIENT else "other"
+            if not tags & (GRADIENT - {SCALE}) and node in self.static.gathering:
+                return "gather"
+            return "other" if tags & GRADIENT else "idle"
+        if self.over_optimizers(node):
+            return "optimizers"
         if STEP not in tags:
             return "window"
         if self.counts_steps(node):
             return "length"
         inner = [n for s in node.body for n in self._inner_loops(s)]
-        inner += [n for n in self._called_loops(node)]
+        inner = [n for n in (*inner, *self._called_loops(node)) if not self.over_optimizers(n)]
         best = [self.static.body_tags(n.body) for n in inner]
         if any({BACKWARD, STEP} <= t for t in best):
             return "epochs"
         if any(BACKWARD in t for t in best):
             return "windows"
         return "length"
+
+    def over_optimizers(self, node: p.For | p.While) -> bool:
+        """True for a loop over optimizers, each of which has its own loss: its passes are no micro-batches."""
+        target = node.target if isinstance(node, p.For) else None
+        last = target.elts[-1] if isinstance(target, p.Sequence) and target.elts else target
+        return isinstance(last, p.Name) and self.static.kind_of(last.id) == "optimizer"
 
     def _builds(self, stmt: p.For) -> bool:
         """True when a loop fills a list, whose length may matter later."""

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from galint import program as p
+from galint.run.intervals import Interval, interval_of, number_asked
 from galint.run.kinds import LOSS_NAME
 from galint.run.nodes import asks_elements, bails, terminal
 from galint.run.reach import BACKWARD, STEP, ZERO, Reach
 
 if TYPE_CHECKING:
     from galint.run.values import Lit
+
+
+_PLAYED = re.compile(
+    r"episode|rollout|trajector|transition|reward|memory|replay|buffer|horizon|action|task|game|\bepoch", re.I
+)
+"""Words of what is collected and no batch: the losses of its parts may be meant to be summed."""
 
 
 class Static(Reach):
@@ -34,9 +43,24 @@ class Static(Reach):
         """Values of literals, which no run changes."""
         self.loop_roles: dict[p.Node, str] = {}
         self._terms: dict[p.If, tuple[str, ...]] = {}
+        self._sides: dict[p.If, tuple[bool, bool]] = {}
         self.builders: dict[p.Node, bool] = {}
         """Loops that fill a list."""
+        self._intervals: dict[p.If, tuple[p.If, Interval] | None] = {}
         self._find_window_names()
+
+    def interval(self, node: p.If) -> tuple[p.If, Interval] | None:
+        """The condition by which a statement saves or evaluates every so many updates: its own, or the one right under it
+        where it asks whether there is a number of them.
+        """
+        if node not in self._intervals:
+            inner = node.body[0] if len(node.body) == 1 and number_asked(node.test) else node
+            tags = self.body_tags(node.body) | self.body_tags(node.orelse)
+            found = interval_of(inner) if isinstance(inner, p.If) and not tags & {STEP, BACKWARD} else None
+            self._intervals[node] = (inner, found) if found is not None and isinstance(inner, p.If) else None
+            if inner is not node and isinstance(inner, p.If):
+                self._intervals[inner] = None  # asked already
+        return self._intervals[node]
 
     def loss_terms(self, node: p.If) -> tuple[str, ...]:
         """The losses that the only side of an `if` gives something that is called for."""
@@ -44,6 +68,23 @@ class Static(Reach):
         if known is None:
             known = self._terms[node] = () if node.orelse else tuple(self._given_losses(node))
         return known
+
+    def skips_loss(self, node: p.If, taken: bool) -> bool:
+        """Whether the side that is not taken computes a loss, where the other one computes none."""
+        known = self._sides.get(node)
+        if known is None:
+            known = self._sides[node] = self._computes_loss(node.body), self._computes_loss(node.orelse)
+        inside, outside = known if taken else known[::-1]
+        return outside and not inside
+
+    def _computes_loss(self, body: p.Body) -> bool:
+        return any(
+            isinstance(n, p.Assign | p.AugAssign)
+            and LOSS_NAME.search(terminal(n.targets[0] if isinstance(n, p.Assign) else n.target)) is not None
+            and any(isinstance(part, p.Call) for part in self.walk(n.value))
+            for stmt in body
+            for n in self.walk(stmt)
+        )
 
     def _given_losses(self, node: p.If) -> Iterator[str]:
         made: set[str] = set()
@@ -55,6 +96,61 @@ class Static(Reach):
                     if any(isinstance(n, p.Call) or (isinstance(n, p.Name) and n.id in made) for n in within):
                         made.add(target.id)
                         yield target.id
+
+    @cached_property
+    def gathering(self) -> dict[p.Node, frozenset[str]]:
+        """Loops over a number of passes that only make losses; a backward after them starts from these.
+
+        With each the names that are given anew in every pass, of which the backward has the last one's only.
+        """
+        out: dict[p.Node, frozenset[str]] = {}
+        work: list[tuple[p.Body, p.Body]] = [(body, ()) for body in self.bodies]
+        while work:
+            block, outer = work.pop()
+            for index, stmt in enumerate(block):
+                after = (*block[index + 1 :], *outer)
+                if isinstance(stmt, p.For) and (found := self._gathered(stmt, after)) is not None:
+                    out[stmt] = found
+                below = after if isinstance(stmt, p.With) else ()
+                parts = stmt.handlers if isinstance(stmt, p.Try) else stmt.cases if isinstance(stmt, p.Match) else ()
+                for holder in (stmt, *parts):
+                    fields = (getattr(holder, name, ()) for name in ("body", "orelse", "final"))
+                    work += [(body, below) for body in fields if body and isinstance(body, tuple)]
+        return out
+
+    def _gathered(self, loop: p.For, after: p.Body) -> frozenset[str] | None:
+        """The losses that each pass gives anew; None where no backward after the loop starts from its losses."""
+        counted = isinstance(loop.iter, p.Call) and terminal(loop.iter.func) in {"range", "trange"}
+        if not counted or BACKWARD not in self.body_tags(after) or BACKWARD in self.body_tags(loop.body):
+            return None
+        steps = [s for s in after if STEP in self.tags(s)]
+        if all(isinstance(s, p.If) and STEP not in self.body_tags(s.orelse) for s in steps):
+            return None  # what the step's condition counts are the passes of the loop around
+        made: set[str] = set()
+        grows: set[str] = set()
+        for node in (n for stmt in loop.body for n in self.walk(stmt)):
+            if isinstance(node, p.Assign | p.AugAssign):
+                given = node.targets[0] if isinstance(node, p.Assign) else node.target
+                names = {terminal(t) for t in (given.elts if isinstance(given, p.Sequence) else (given,))}
+                made |= {name for name in names if LOSS_NAME.search(name)}
+                grows |= names if isinstance(node, p.AugAssign) else names & {*self.names_in(node.value)}
+            elif isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name == "append":
+                name = terminal(node.func.value)
+                made |= {name} if LOSS_NAME.search(name) else set()
+                grows.add(name)
+            elif isinstance(node, p.If):
+                grows |= {*self.names_in(node.test)}  # `if loss < best_loss: best_loss = loss`
+        for stmt in after:
+            for node in self.walk(stmt):
+                if isinstance(node, p.Call) and terminal(node.func) == "backward":
+                    started = {*self.names_in(node.func), *(n for a in node.args for n in self.names_in(a.value))}
+                    if started & made:
+                        return frozenset((made - grows) & started)
+                elif isinstance(node, p.Assign | p.AugAssign) and made & set(self.names_in(node.value)):
+                    target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
+                    made.add(target)
+                    grows.add(target)
+        return None
 
     def _find_window_names(self) -> None:
         guards: list[p.Expr] = []
@@ -81,7 +177,7 @@ class Static(Reach):
                     elif isinstance(node, p.Arg) and node.keyword:
                         assigns[node.keyword].append(node.value)
         seen: set[str] = set()
-        work = [n for t in guards for n in self._names(t)]
+        work = [n for t in guards for n in self.names_in(t)]
         while work:
             name = work.pop()
             if name in seen:
@@ -91,7 +187,7 @@ class Static(Reach):
                 before = len(names)
                 self._divisors(value, names)
                 if len(names) > before or isinstance(value, p.Compare | p.BoolOp | p.Unary):
-                    work += self._names(value)
+                    work += self.names_in(value)
         self.divisors -= self.counters | {""}
         for name in [n for n in names if n.startswith("_")]:  # `self._every = cfg.every`: a private copy of a setting
             names |= {terminal(v) for v in assigns.get(name, ()) if isinstance(v, p.Attr) and terminal(v) == name[1:]}
@@ -123,7 +219,7 @@ class Static(Reach):
             inside = self.body_tags(stmt.body) | self.body_tags(stmt.orelse)
             if inside & {STEP, ZERO} or (bails(stmt.body) and STEP in self.body_tags(after)):
                 loops = [s for s in stmt.body if isinstance(s, p.For | p.While)]
-                if STEP not in inside or not any(BACKWARD in self.body_tags(s.body) for s in loops):
+                if STEP not in inside or not any(self._trains_itself(s) for s in loops):
                     out.append(stmt.test)
             return [stmt.body, stmt.orelse]
         if isinstance(stmt, p.For | p.While):
@@ -148,7 +244,20 @@ class Static(Reach):
                 out.append(node.value)
         return []
 
-    def _names(self, expr: p.Expr) -> list[str]:
+    def collects(self, node: p.If) -> bool:
+        """True for the guard of a step whose micro-batches were collected, and are run through under it."""
+        below = [s for s in node.body if isinstance(s, p.For) and BACKWARD in self.body_tags(s.body)]
+        told = " ".join(p.text(e) for s in below for e in (s.iter, s.target, node.test))
+        return bool(below) and not any(map(self._trains_itself, below)) and not _PLAYED.search(told)
+
+    def _trains_itself(self, loop: p.For | p.While) -> bool:
+        """True for a loop under a guard that runs backward, over other batches than those collected for the step."""
+        collected = isinstance(loop, p.For) and "append" in self.uses.get(terminal(loop.iter), ())
+        tags = self.body_tags(loop.body)
+        return BACKWARD in tags and (STEP in tags or not collected)
+
+    def names_in(self, expr: p.Expr) -> list[str]:
+        """The last names of what an expression reads and calls."""
         return [t for n in self.walk(expr) if isinstance(n, p.Name | p.Attr | p.Call) and (t := terminal(n))]
 
     def _divisors(self, expr: p.Expr, out: set[str]) -> None:

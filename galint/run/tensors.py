@@ -63,7 +63,8 @@ class Tensors(Compare):
                 return out
             change = number if sign > 0 else 1 / number
             settings = factor.keys if sign < 0 or number <= 1 else frozenset()
-            out = tensor.map(lambda c: c.times(change), settings | {m[0] for m in factor.moduli} | {_literal(factor)})
+            told = str(number) if sign < 0 else _literal(factor)
+            out = tensor.map(lambda c: c.times(change), settings | {m[0] for m in factor.moduli} | {told})
             return self._late(tensor, out)
         if isinstance(factor, Opaque) and sign > 0 and _SAMPLES.search(factor.path):
             out = tensor.copy()

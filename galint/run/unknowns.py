@@ -86,8 +86,13 @@ class Unknowns(Machine):
             and value.deferred[0] in {"//", "/"}
             and not self._has_window(value.deferred[2])
         )
-        if value.deferred is not None and role == "window" and (parts := self._parts(value)) is not None:
-            return parts
+        if value.deferred is not None and role == "window":
+            if (parts := self._parts(value)) is not None:
+                return parts
+            if self._measured(value, self.scenario.window):
+                self.result.known[value.path] = self.scenario.window  # also where a later call spells it alike
+                self.result.roles[value.path] = "window"
+                return Lit(self.scenario.window, frozenset({value.path}), text=value.path, born=value.born)
         if value.deferred is not None and not whole:
             op, left, right = value.deferred
             below = "window" if self._counts_windows(value) else role
@@ -131,6 +136,23 @@ class Unknowns(Machine):
         self.result.known[batch.path] = int(part.value) * self.scenario.window
         self.result.roles[value.path] = "window"
         return Lit(self.scenario.window - 1, frozenset({value.path}), text=value.path, born=value.born)
+
+    def _measured(self, value: Value, number: int) -> bool:
+        """`batch // micro_batch` and the like, made to be a number: the divisor gets a size, the batch so many of it."""
+        if not isinstance(value, Opaque) or value.data or value.path.startswith("len("):
+            return False
+        if value.deferred is None:
+            if type(value) is not Opaque or value.kind or isinstance(self.resolve(value), Lit):
+                return False
+            self.result.known[value.path] = number
+            return True
+        op, left, right = value.deferred
+        if op not in {"//", "/"} or not isinstance(left, Opaque) or isinstance(self.resolve(left), Lit):
+            return False
+        size = self.demand(right, "batch")
+        if size is None or not isinstance(size.value, int) or size.value < 1:
+            return False
+        return self._measured(left, number * size.value)
 
     def batches(self, samples: Lit, size: Lit) -> int | None:
         """`len(dataset) // (batch_size * N)`: a witness's length counts batches, so that only N divides it."""
@@ -200,6 +222,7 @@ class Unknowns(Machine):
     def _role_value(self, role: str) -> int:
         return {
             "window": self.scenario.window,
+            "gather": self.scenario.window,
             "length": self.scenario.length,
             "epochs": self.scenario.epochs,
             "windows": 3,

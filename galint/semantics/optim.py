@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from galint import program as p
 from galint.run.nodes import path_terminal
 from galint.run.site import Site
 from galint.run.values import NONE, Bound, Function, Lit, Opaque, Optimizer, Partial, Seq, Value
@@ -21,6 +22,8 @@ _CLASS = re.compile(
     r"^(\w*(Adam|AdamW|SGD|RMSprop|Adagrad|Adadelta|Lion|LAMB|Lamb|LARS|Lars|Sophia\w*|Adafactor|Muon|NovoGrad|RAdam|Ranger|"
     r"AdaBelief|Prodigy|Shampoo|ASGD|Rprop|NAdam|Adamax)\w*|\w*Optimizer|\w*Optim)$"
 )
+_COUNTS = re.compile(r"total|steps|warm_?up|max_iter|horizon|schedule", re.I)
+"""What an optimizer that schedules itself is told of the training's length, which N divides wherever the loss is scaled."""
 
 
 def make(m: Calls, s: Site) -> Value | None:
@@ -30,10 +33,11 @@ def make(m: Calls, s: Site) -> Value | None:
         return inner
     optimizer = m.make_optimizer(f"#{m.tick()}", modules, known=s.name.startswith("torch.optim."))
     optimizer.made = s.span
-    optimizer.made_keys = m._settings(s.all_args()) | frozenset(
-        k for v in s.kwargs.values() if isinstance(v, Lit) for k in v.keys
+    given = {name: v for name, v in s.kwargs.items() if not _COUNTS.search(name)}
+    optimizer.made_keys = m._settings([*s.args, *given.values()]) | frozenset(
+        k for v in given.values() if isinstance(v, Lit) for k in v.keys
     )
-    optimizer.made_text = s.text
+    optimizer.made_text = " ".join(p.text(a.value) for a in s.node.args if not _COUNTS.search(a.keyword or ""))
     optimizer.items["__class__"] = Lit(path_terminal(s.name))
     lr = s.kwargs.get("lr") or s.arg(1)
     if isinstance(lr, Opaque):
@@ -78,6 +82,23 @@ def _zero_grad(m: Calls, s: Site) -> Value | None:
         return NONE
     m.clear([target], target.modules, s.span, s.text)
     return NONE
+
+
+def _first_step(m: Calls, s: Site) -> Value | None:
+    """Sharpness-aware minimisation, first half: the gradient moves the weights to where the second backward is taken."""
+    if not isinstance(s.receiver, Optimizer):
+        return None
+    m.result.facts["manual_grad"] = True
+    return _zero_grad(m, s) if s.flag(0, "zero_grad") else NONE
+
+
+def _second_step(m: Calls, s: Site) -> Value | None:
+    """Its second half moves the weights back and steps."""
+    if not isinstance(s.receiver, Optimizer):
+        return None
+    m.result.facts["manual_grad"] = True
+    m.step(s.receiver, s.span)
+    return _zero_grad(m, s) if s.flag(0, "zero_grad") else NONE
 
 
 def _scheduler_step(m: Calls, s: Site) -> Value | None:
@@ -169,6 +190,8 @@ FUNCTIONS: dict[str, Meaning] = {}
 METHODS: dict[tuple[str, str], Meaning] = {
     ("*", "register_post_accumulate_grad_hook"): _grad_hook,
     ("optimizer", "step"): _step,
+    ("optimizer", "first_step"): _first_step,
+    ("optimizer", "second_step"): _second_step,
     ("optimizer", "zero_grad"): _zero_grad,
     ("optimizer", "add_param_group"): _add_param_group,
     ("optimizer", "to_dict"): _all_of,

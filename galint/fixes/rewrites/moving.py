@@ -50,8 +50,13 @@ def scheduler_per_micro_batch(s: Situation) -> Iterator[Candidate]:
 
 
 def update_side_effect_in_window(s: Situation) -> Iterator[Candidate]:
-    """GA405: the average of the weights follows the step."""
+    """GA405: the average of the weights, or what is done every so many updates, follows the step."""
     stmt, step = s.place, s.stepping
+    if isinstance(stmt, p.If):  # saving or evaluating: behind all that goes with the step, the counter too
+        last = s.outline.seats[step].body[-1]
+        if stmt is not last and not isinstance(last, p.Continue | p.Break | p.Return):
+            yield from _moved(s, [stmt], last, "ask only where the optimizer has stepped", unsafe=True)
+        return
     stmt = _alone_in_if(s, stmt)
     yield from _moved(s, [stmt], _end(s, stmt, step), "update the average with the optimizer step", unsafe=True)
 

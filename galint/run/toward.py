@@ -1,0 +1,113 @@
+"""Ways to a training that a first run does not meet: conditions taken the other way, exceptions passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from galint import program as p
+from galint.run.entries import Entry
+from galint.run.entry_calls import EntryCalls
+from galint.run.facts import RunResult
+from galint.run.machine import FOREIGN
+from galint.run.nodes import terminal
+from galint.run.reach import STEP
+from galint.run.scenario import Choice, Scenario
+from galint.source import Span
+
+_TOWARD = 12
+"""How many conditions are flipped, one at a time, on the way to a backward."""
+
+
+class Toward(EntryCalls):
+    """Finds what to change so that an entry trains."""
+
+    # The layer above fills this in.
+    def run(self, entry: Entry, scenario: Scenario) -> RunResult:
+        """One abstract run."""
+        raise NotImplementedError
+
+    def _misses_steps(self, entry: Entry, run: RunResult) -> bool:
+        """True where a run holds backwards and no step, though code that runs backward outside of it steps: it may have
+        met a validation that runs backward too."""
+        if any(ledger.steps for ledger in run.ledgers.values()):
+            return False
+        top = entry.function
+        tags = self.static.tags(top) if top is not None else self.static.body_tags(self.program.body)
+        return STEP in tags
+
+    def _toward_training(
+        self, entry: Entry, scenario: Scenario, first: RunResult, avoid: str = "", *, steps: bool = False
+    ) -> tuple[RunResult, Scenario] | None:
+        """Flip the choices made, latest first, until a backward (or a step) runs and the fact to avoid is gone."""
+        made = [(key, choice) for key, choice in reversed(first.choices.items()) if not choice.data]
+        past = first.facts.get("past_backward", ())
+        for key, choice in sorted(made, key=lambda item: (item[0] not in past, not item[1].relevant))[:_TOWARD]:
+            changed = scenario.variant(choices={key: not choice.taken})
+            result = self.run(entry, changed)
+            if not result.backwards and result.stopped.startswith("it raises") and not scenario.onward:
+                changed = changed.variant(onward=True)  # a check of the arguments stands on the way
+                result = self.run(entry, changed)
+            trains = any(ledger.steps for ledger in result.ledgers.values()) if steps else bool(result.backwards)
+            if trains and not result.facts.get(avoid):
+                return result, changed
+        return None
+
+    def _past_checks(self, entry: Entry, scenario: Scenario, first: RunResult) -> tuple[RunResult, Scenario] | None:
+        """A run past the exceptions that end every other one before it trains."""
+        if not first.stopped.startswith("it raises"):
+            return None
+        onward = scenario.variant(onward=True)
+        result = self.run(entry, onward)
+        if result.backwards:
+            return result, onward
+        return self._toward_training(entry, onward, result)
+
+    def names_before(self, entry: Entry, runs: Iterable[RunResult]) -> set[str]:
+        """The names that are asked before backward calls which no run met, in functions that ran."""
+        made = list(runs)
+        met = {b.span for run in made for b in run.backwards}
+        ran = {function for run in made for function in run.executed}
+        homes = [f for group in self.static.functions.values() for f in group if id(f) in ran or f is entry.function]
+        missing = {
+            call
+            for call in self.static.calls
+            if isinstance(call.func, p.Attr)
+            and call.func.name in {"backward", "manual_backward"}
+            and call.span.row < FOREIGN
+            and call.span not in met
+            and any(self.static.holds(home, call) for home in homes)
+        }
+        asked = (node for node in self.static.everything() if isinstance(node, p.If)) if missing else ()
+        return {
+            name
+            for node in asked
+            if any(part in missing for stmt in (*node.body, *node.orelse) for part in self.static.walk(stmt))
+            for name in self.static.names_in(node.test)
+        }
+
+    def giving(self, names: set[str], run: RunResult) -> list[Choice]:
+        """The conditions that do not matter by themselves, and decide what some names are given."""
+        if not names:
+            return []
+        places = {c.span: c for c in run.choices.values() if not c.relevant and not c.data}
+        return [
+            places[node.span]
+            for node in self.static.everything()
+            if isinstance(node, p.If)
+            and node.span in places
+            and any(
+                isinstance(part, p.Assign) and {terminal(t) for t in part.targets} & names
+                for stmt in (*node.body, *node.orelse)
+                for part in self.static.walk(stmt)
+            )
+        ]
+
+
+@dataclass(slots=True)
+class Shown:
+    """What the runs of an entry have shown so far: their signatures, the loops they train in, what ends their windows."""
+
+    marks: set[tuple[Any, ...]]
+    places: set[Span]

@@ -1,0 +1,10 @@
+from argparse import Namespace
+
+import torch
+from train import train
+
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+batches = [(torch.randn(2, 3), torch.randn(2, 1)) for _ in range(12)]
+opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+train(model, batches, opt, Namespace(updates=3, parts=4))
