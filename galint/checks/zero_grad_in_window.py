@@ -10,6 +10,7 @@ from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.ledger import Entry, Mark, OptimizerLedger, Step
 from galint.run.nodes import terminal
+from galint.run.reach import BACKWARD
 from galint.source import Span
 
 CODE = "GA101"
@@ -93,11 +94,18 @@ def _engine_only(view: View) -> bool:
     """
     if "get_global_grad_norm" not in view.static.called:
         return False
-    asked = {
-        node
-        for branch in view.static.everything()
-        if isinstance(branch, p.If) and "deepspeed" in p.text(branch.test).lower()
-        for node in view.static.walk(branch)
-    }
+    asked: set[p.Node] = set()
+    for branch in (n for n in view.static.everything() if isinstance(n, p.If)):
+        if "deepspeed" in p.text(branch.test).lower() or _trains_without(view, branch):
+            asked.update(view.static.walk(branch))
     calls = (c for c in view.static.calls if terminal(c.func) == "get_global_grad_norm" and c not in asked)
     return any(isinstance(c.func, p.Attr) for c in calls)
+
+
+def _trains_without(view: View, branch: p.If) -> bool:
+    """Whether one side asks the engine and the other one runs a backward of its own."""
+    for side, other in ((branch.body, branch.orelse), (branch.orelse, branch.body)):
+        asks = any(isinstance(n, p.Attr) and n.name == "get_global_grad_norm" for s in side for n in view.static.walk(s))
+        if asks and BACKWARD in view.static.body_tags(other):
+            return True
+    return False

@@ -90,7 +90,7 @@ class Attributes(Gradients):
             if name == value.text:
                 return value  # a plain assignment says what it means
             number = 0 if RANK_NAME.search(name) else 2
-        elif ONE_WINDOW.search(name) and value.value != 0:
+        elif ONE_WINDOW.search(name) and (value.value != 0 or name in self.static.divisors):  # nothing is divided by 0
             number = 2 if MICRO_SIZE.search(name) else self.scenario.window
         else:
             return value

@@ -10,7 +10,7 @@ from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
 from galint.run.intervals import Interval
 from galint.run.match import matches
-from galint.run.nodes import bails, ends_in_raise, raises, terminal
+from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
@@ -127,8 +127,8 @@ class Branches(Assign):
             return self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=asked)
         if any(isinstance(m[1], int) for m in value.moduli) or len(value.keys) > 1:
             return truth
-        if key in self.scenario.values or key.endswith("@start"):
-            return truth
+        if key in self.scenario.values or key.endswith("@start") or path_terminal(key) in self.static.divisors:
+            return truth  # what counters are divided by in this run is not 0 in it
         if self.result.known.get(key) is not None:
             return truth
         return self.choose(text, truth, data=False, relevant=relevant, span=stmt.span, asked=asked)

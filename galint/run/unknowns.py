@@ -108,6 +108,8 @@ class Unknowns(Machine):
                 number = arithmetic(op, a.value, b.value)
                 if op in {"//", "/"} and number is not None and number < 1:
                     number = self.batches(a, b) or number
+                    if number < 1 and role == "limit":  # `max_tokens // (batch_size * tokens)`, all of them made up
+                        number = self.result.known[value.path] = _LIMIT
                 if number is not None:
                     return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
         number = self._role_value(role)

@@ -1,4 +1,5 @@
 """A run may end after so many batches: that bound says nothing about the windows, of which the first is short."""
+# observe: params
 
 
 def fit(net, optimizer, batches, options, n):
