@@ -64,7 +64,7 @@ class Branches(Assign):
         elif isinstance(value, Lit) and value.keys and not self.loops and all(map(_names_a_thing, stmt.body)):
             truth = self._soft_choice(stmt, value, truth, relevant=False)
         if isinstance(value, Lit) and value.keys and self.scenario.choices:
-            key = _setting(stmt.test, value)
+            key = setting(stmt.test, value)
             taken = self.scenario.choices.get(key.removeprefix("not "))
             truth = truth if taken is None else taken != key.startswith("not ")
         if self.loops and isinstance(value, Lit) and not value.keys and self.static.skips_loss(stmt, bool(truth)):
@@ -121,7 +121,7 @@ class Branches(Assign):
 
     def _soft_choice(self, stmt: p.If, value: Lit, truth: bool, *, relevant: bool = True) -> bool:
         """A condition decided by a setting's default is still a configuration that can be flipped."""
-        asked, text, key = p.text(stmt.test), _setting(stmt.test, value), min(value.keys)
+        asked, text, key = p.text(stmt.test), setting(stmt.test, value), min(value.keys)
         body, orelse = self.static.body_tags(stmt.body), self.static.body_tags(stmt.orelse)
         if (WRAP in body) != (WRAP in orelse):
             return self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=asked)
@@ -306,7 +306,7 @@ def _moduli(value: Value) -> tuple[tuple[str, int], ...]:
     return ()
 
 
-def _setting(test: p.Expr, value: Lit) -> str:
+def setting(test: p.Expr, value: Lit) -> str:
     """What a condition asks: the setting itself, wherever it was handed on to, else the condition's own text."""
     bare = test.operand if isinstance(test, p.Unary) else test
     if len(value.keys) == 1 and isinstance(bare, p.Name | p.Attr) and isinstance(value.value, bool):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from galint import program as p
+from galint.run.branches import setting
 from galint.run.machine import NOWHERE
 from galint.run.site import Site
 from galint.run.values import NONE, Context, Lit, Opaque, Optimizer, Seq, Tensor, Value
@@ -24,6 +26,9 @@ def make(m: Calls, s: Site) -> Value | None:
     enabled = s.kwargs.get("enabled")
     if isinstance(enabled, (Lit, Opaque)):
         out.items["__enabled__"] = enabled
+        node = next((a.value for a in s.node.args if a.keyword == "enabled"), None)
+        if isinstance(enabled, Lit) and enabled.keys and not enabled.value and node is not None:
+            out.items["__asked__"] = Lit(setting(node, enabled), text=p.text(node))
     return out
 
 
@@ -35,6 +40,10 @@ def enabled(m: Calls, scaler: Value | None) -> bool:
     """Whether a scaler acts; an unknown `enabled=` is a configuration, taken as on."""
     if isinstance(scaler, Opaque):
         flag = scaler.items.get("__enabled__")
+        asked = scaler.items.get("__asked__")
+        if isinstance(asked, Lit):  # off by a setting's default, which may be given
+            span = m.loops[-1].span if m.loops else NOWHERE
+            return m.choose(str(asked.value), False, data=False, relevant=True, span=span, asked=asked.text)
         if isinstance(flag, Lit):
             return bool(flag.value)
         if isinstance(flag, Opaque):
