@@ -8,6 +8,7 @@ from galint import program as p
 from galint.ledger import ONE, Coefficient
 from galint.run.evaluate import Evaluate
 from galint.run.frame import Frame
+from galint.run.names import CONFIG
 from galint.run.nodes import terminal
 from galint.run.tensors import invert
 from galint.run.values import (
@@ -48,6 +49,8 @@ class Assign(Evaluate):
             name = terminal(stmt.targets[0])
             if isinstance(stmt.targets[0], p.Name) and not isinstance(value.value, bool):
                 value = Lit(value.value, frozenset({name}), text=name)
+        if isinstance(value, Mapping) and isinstance(stmt.value, p.Dict):
+            _set_up(value, p.text(stmt.targets[0]))
         for target in stmt.targets:
             if isinstance(value, Tensor) and self._rebinds(target, value, frame):
                 self._late_scaling(target, value, stmt, frame)
@@ -315,3 +318,12 @@ class Assign(Evaluate):
             value.items[position] = made
             return made
         return self.make_opaque(name or f"#{self.tick()}", name)
+
+
+def _set_up(value: Mapping, name: str) -> None:
+    """The numbers of a dict display that is called a configuration are defaults of settings."""
+    if CONFIG.search(name.lower()):
+        for key, item in value.items.items():
+            if type(item) is Lit and item.is_number and not isinstance(item.value, bool) and not item.keys:
+                path = f"{name}[{key!r}]"
+                value.items[key] = Lit(item.value, frozenset({path}), text=path)
