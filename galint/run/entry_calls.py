@@ -99,6 +99,7 @@ class EntryCalls(Entries):
             return
         if flat and machine.result.backwards and not machine.result.facts.get("manual_grad"):
             machine.result.facts["called_twice"] = True
+            machine.gone_by = frozenset(machine.result.ledgers)
             machine.base = OptimizerLedger("")  # an optimizer that this call makes has not seen the first call
             result = machine.call_value(target, args, kwargs, site, frame)
             self._drain(machine, result, site)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from galint.ledger import ONE, Coefficient, Entry, LossFacts, Mark, OptimizerLedger, Step
+from galint.ledger import ONE, Coefficient, Entry, LossFacts, Mark, OptimizerLedger, Step, plain
 from galint.run.facts import BackwardFact, Micro
 from galint.run.frame import RunOver
 from galint.run.unknowns import Unknowns
@@ -23,7 +23,8 @@ class Gradients(Unknowns):
         ledger = self.result.ledgers.get(key)
         if ledger is None:
             ledger = self.base.clone(key)
-            owned = {e.seq for other in self.result.ledgers.values() for e in other.gone()}
+            others = [o for k, o in self.result.ledgers.items() if k not in self.gone_by or plain(k) != plain(key)]
+            owned = {e.seq for other in others for e in other.gone()}
             ledger.lost = [(e, m) for e, m in ledger.lost if e.seq not in owned]  # another optimizer's loss
             ledger.pending = [
                 e for e in ledger.pending if e.seq not in owned or self.related(self._modules_of(e), optimizer.modules)

@@ -53,6 +53,8 @@ class Machine:
         self.handlers: list[p.Handler] = []
         self.grad_hooks: list[tuple[Value, Value, Any]] = []
         self.settings: dict[str, int] = {}
+        self.gone_by: frozenset[str] = frozenset()
+        """Ledgers of a first call that has ended: optimizers of the same name that the second one makes take their place."""
         self.toggled: Optimizer | None = None
         """The only optimizer whose parameters require a gradient now (Lightning's `toggle_optimizer`)."""
         self.frozen: set[int] = set()
