@@ -51,10 +51,23 @@ class Assign(Evaluate):
                 value = Lit(value.value, frozenset({name}), text=name)
         if isinstance(value, Mapping) and isinstance(stmt.value, p.Dict):
             _set_up(value, p.text(stmt.targets[0]))
+        if isinstance(stmt.value, p.BinOp) and isinstance(value, Lit) and terminal(stmt.targets[0]) in self.static.divisors:
+            value = self._quotient(value, stmt.value)
         for target in stmt.targets:
             if isinstance(value, Tensor) and self._rebinds(target, value, frame):
                 self._late_scaling(target, value, stmt, frame)
             self.bind(target, self._passed_through(target, value, stmt.value, frame), frame)
+
+    def _quotient(self, value: Lit, node: p.BinOp) -> Lit:
+        """N computed as a quotient: of defaults that switch it off, or of numbers that were made up, it is any N."""
+        made_up = any(self.result.roles.get(key) in {"limit", "other"} for key in value.keys)
+        off = value.is_number and value.value <= 1 and any(key in self.settings for key in value.keys)
+        if node.op not in {"//", "/"} or not (off or (made_up and not 2 <= value.value <= 512)):
+            return value
+        text = p.text(node)
+        number = self.result.known[text] = self.scenario.window
+        self.result.roles[text] = "window"
+        return Lit(number, frozenset({text}), text=text, born=value.born)
 
     def _paired(self, target: p.Expr, value: p.Expr, frame: Frame) -> bool:
         """`a, b = x, y` with known pairs binds each on its own."""

@@ -61,6 +61,9 @@ class Branches(Assign):
             and ((not truth and self._starts_loss(stmt, frame)) or self._gives_window(stmt, frame))
         ):
             truth = self._soft_choice(stmt, value, truth)
+        elif isinstance(value, Lit) and value.keys and not truth and self._raises_window(stmt, frame):
+            text = p.text(stmt.test)
+            truth = self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=text)
         elif isinstance(value, Lit) and value.keys and not self.loops and all(map(_names_a_thing, stmt.body)):
             truth = self._soft_choice(stmt, value, truth, relevant=False)
         if isinstance(value, Lit) and value.keys and self.scenario.choices:
@@ -231,6 +234,16 @@ class Branches(Assign):
             and isinstance(frame.function, p.FunctionDef)
             and frame.function.name in self.static.guard_names | self.static.window_names
         )
+
+    def _raises_window(self, stmt: p.If, frame: Frame) -> bool:
+        """True where an N of 1 becomes a quotient if a batch is too large for a device."""
+        for part in stmt.body:
+            if isinstance(part, p.Assign) and isinstance(part.value, p.BinOp) and part.value.op in {"//", "/"}:
+                name = terminal(part.targets[0])
+                held = self.resolve(frame.vars.get(name, TRUE))
+                if name in self.static.divisors and isinstance(held, Lit) and held.is_number and held.value == 1:
+                    return True
+        return False
 
     def run_match(self, stmt: p.Match, frame: Frame) -> Signal | None:
         """A match statement."""
