@@ -26,7 +26,7 @@ def check(view: View) -> Iterator[Finding]:
     yield from _short_inner_loops(view)
     for ledger in view.ledgers:
         cadence = view.cadence(ledger)
-        if cadence is None or cadence.guard is None or cadence.n < 2 or not view.lone(ledger):
+        if cadence is None or cadence.guard is None or cadence.n < 2 or not (view.lone(ledger) or _in_step(view)):
             continue
         if OWN_COUNT in cadence.guard.keys:
             continue  # a framework counts by itself
@@ -52,6 +52,12 @@ def check(view: View) -> Iterator[Finding]:
             window=cadence.n,
             related=tuple(q for q in view.places(step) if q[0] != cadence.guard.span),
         )
+
+
+def _in_step(view: View) -> bool:
+    """True when all optimizers step together, at one guard: whose the gradients are changes no window."""
+    together = {tuple((tuple(g.span for g in s.guards), tuple(s.window)) for s in k.steps) for k in view.ledgers}
+    return len(together) == 1
 
 
 def _of_loop(view: View, steps: list[Step], guard: Span) -> list[Step]:

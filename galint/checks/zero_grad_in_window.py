@@ -105,7 +105,9 @@ def _engine_only(view: View) -> bool:
 def _trains_without(view: View, branch: p.If) -> bool:
     """Whether one side asks the engine and the other one runs a backward of its own."""
     for side, other in ((branch.body, branch.orelse), (branch.orelse, branch.body)):
-        asks = any(isinstance(n, p.Attr) and n.name == "get_global_grad_norm" for s in side for n in view.static.walk(s))
+        asks = any(
+            isinstance(n, p.Attr) and n.name == "get_global_grad_norm" for s in side for n in view.static.walk(s)
+        )
         if asks and BACKWARD in view.static.body_tags(other):
             return True
     return False

@@ -51,7 +51,11 @@ class Assign(Evaluate):
                 value = Lit(value.value, frozenset({name}), text=name)
         if isinstance(value, Mapping) and isinstance(stmt.value, p.Dict):
             _set_up(value, p.text(stmt.targets[0]))
-        if isinstance(stmt.value, p.BinOp) and isinstance(value, Lit) and terminal(stmt.targets[0]) in self.static.divisors:
+        if (
+            isinstance(stmt.value, p.BinOp)
+            and isinstance(value, Lit)
+            and terminal(stmt.targets[0]) in self.static.divisors
+        ):
             value = self._quotient(value, stmt.value)
         for target in stmt.targets:
             if isinstance(value, Tensor) and self._rebinds(target, value, frame):

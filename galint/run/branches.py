@@ -12,6 +12,7 @@ from galint.run.intervals import Interval
 from galint.run.match import matches
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
+from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
 
@@ -317,12 +318,3 @@ def _moduli(value: Value) -> tuple[tuple[str, int], ...]:
     if isinstance(value, Seq):
         return tuple(m for v in value.elts for m in _moduli(v))
     return ()
-
-
-def setting(test: p.Expr, value: Lit) -> str:
-    """What a condition asks: the setting itself, wherever it was handed on to, else the condition's own text."""
-    bare = test.operand if isinstance(test, p.Unary) else test
-    if len(value.keys) == 1 and isinstance(bare, p.Name | p.Attr) and isinstance(value.value, bool):
-        key = min(value.keys)
-        return key if bare is test else f"not {key}"
-    return p.text(test)

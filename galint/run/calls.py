@@ -243,7 +243,7 @@ class Calls(OpaqueCalls):
             result = meaning(self, site)
             if result is not None:
                 return result
-        if kind == "optimizer" and _APPLIES.search(site.name):
+        if kind == "optimizer" and _APPLIES.search(site.name) and not site.name.startswith("register_"):
             self.result.facts["manual_grad"] = True  # an own method of the optimizer may apply or clear gradients
         base = site.receiver.path if isinstance(site.receiver, Opaque | Tensor) else p.text(site.node.func)
         name = base if site.name == "()" else f"{base}.{site.name}"

@@ -89,7 +89,7 @@ class Compare(Attributes):
         moduli: tuple[tuple[str, int], ...] = ()
         last: Value = NONE
         for item in node.values:
-            last = self.eval(item, frame)
+            last = self.as_chosen(item, self.eval(item, frame))
             truth = self.truth(last)
             if isinstance(last, Lit):
                 keys |= last.keys

@@ -17,7 +17,7 @@ class Gradients(Unknowns):
 
     # --- ledgers -------------------------------------------------------------------------------
 
-    def ledger(self, optimizer: Optimizer) -> OptimizerLedger:
+    def ledger(self, optimizer: Optimizer, *, stepping: bool = False) -> OptimizerLedger:
         """The optimizer's ledger, begun with what was accumulated before it was first seen."""
         key = self._optimizer_key(optimizer)
         ledger = self.result.ledgers.get(key)
@@ -25,6 +25,9 @@ class Gradients(Unknowns):
             ledger = self.base.clone(key)
             others = [o for k, o in self.result.ledgers.items() if k not in self.gone_by or plain(k) != plain(key)]
             owned = {e.seq for other in others for e in other.gone()}
+            if stepping:  # together with others, which have stepped since the last backward: all apply the same loss
+                latest = self.result.backwards[-1].seq if self.result.backwards else 0
+                owned -= {e.seq for other in others for s in other.steps[-1:] if s.seq > latest for e in s.applied}
             ledger.lost = [(e, m) for e, m in ledger.lost if e.seq not in owned]  # another optimizer's loss
             ledger.pending = [
                 e for e in ledger.pending if e.seq not in owned or self.related(self._modules_of(e), optimizer.modules)
@@ -274,7 +277,7 @@ class Gradients(Unknowns):
         """`optimizer.step()` or `scaler.step(optimizer)`."""
         self.burn(5)
         span = self.place(span)
-        ledger = self.ledger(optimizer)
+        ledger = self.ledger(optimizer, stepping=True)
         if scaler:
             self.unscaled[scaler, ledger.name] = self.scale_generation.get(scaler, 0)
         if not ledger.pending and not ledger.lost and optimizer.modules and not ledger.steps and self.base.pending:

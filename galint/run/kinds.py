@@ -23,7 +23,7 @@ _NOT_MODULE = re.compile(
     re.I,
 )
 _LOADER = re.compile(r"(loader|(^|_)dl|data_?iter|batches|dataset)s?\d*$", re.I)
-_NUMBER_OF = re.compile(r"(^|_)(n|nb|num|max|total|count|len|idx|per|min|every)_", re.I)
+_NUMBER_OF = re.compile(r"(^|_)(n|nb|num|max|total|count|len|idx|per|min|every|accum\w*|grad_acc\w*|virtual)_", re.I)
 _CRITERION = re.compile(r"criterion|loss_?(fn|func|function|fct|module|layer)|objective|(^|_)crit$", re.I)
 
 

@@ -217,7 +217,9 @@ class Static(Reach):
             return [stmt.body]
         if isinstance(stmt, p.If):
             inside = self.body_tags(stmt.body) | self.body_tags(stmt.orelse)
-            ends = bails(stmt.body) and not isinstance(stmt.body[-1], p.Break)  # where a loop is left is no window's end
+            ends = bails(stmt.body) and not isinstance(
+                stmt.body[-1], p.Break
+            )  # where a loop is left is no window's end
             if inside & {STEP, ZERO} or (ends and STEP in self.body_tags(after)):
                 loops = [s for s in stmt.body if isinstance(s, p.For | p.While)]
                 if STEP not in inside or not any(self._trains_itself(s) for s in loops):

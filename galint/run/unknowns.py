@@ -265,6 +265,19 @@ class Unknowns(Machine):
             self.result.choices[key] = Choice(key, taken, data, relevant, span)
         return taken != negated
 
+    def as_chosen(self, node: p.Expr, value: Value) -> Value:
+        """A flag's default, or what this run has chosen for the flag where it was asked alone."""
+        if (
+            not self.scenario.choices
+            or not isinstance(value, Lit)
+            or not isinstance(value.value, bool)
+            or not value.keys
+        ):
+            return value
+        key = setting(node, value)
+        taken = self.scenario.choices.get(key.removeprefix("not "))
+        return value if taken is None else Lit(taken != key.startswith("not "), value.keys, value.moduli, value.born)
+
     def _follows(self, key: str) -> bool | None:
         """What earlier answers say about a condition: `a or b` is true where `b` is; where it is false, so is `b`."""
         wholes: dict[str, tuple[bool, tuple[str, ...]]] = self.result.facts.get("parts", {})
@@ -322,3 +335,12 @@ def _asked_of(path: str) -> str:
     """What a call's result is: `load(model, cfg.num_gpus)` loads, and only what `environ` or `getattr` is given names it."""
     name, bracket, _ = path.partition("(")
     return path if not bracket or re.search(r"environ|getenv|getattr|\bget$|int$|max$|min$|len$", name) else name
+
+
+def setting(test: p.Expr, value: Lit) -> str:
+    """What a condition asks: the setting itself, wherever it was handed on to, else the condition's own text."""
+    bare = test.operand if isinstance(test, p.Unary) else test
+    if len(value.keys) == 1 and isinstance(bare, p.Name | p.Attr) and isinstance(value.value, bool):
+        key = min(value.keys)
+        return key if bare is test else f"not {key}"
+    return p.text(test)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint import program as p
-from galint.run.branches import setting
 from galint.run.machine import NOWHERE
 from galint.run.site import Site
+from galint.run.unknowns import setting
 from galint.run.values import NONE, Context, Lit, Opaque, Optimizer, Seq, Tensor, Value
 from galint.semantics.backward import as_loss
 from galint.semantics.types import Meaning
