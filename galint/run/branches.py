@@ -10,6 +10,7 @@ from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
 from galint.run.intervals import Interval
 from galint.run.match import matches
+from galint.run.names import ONE_WINDOW
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
 from galint.run.unknowns import setting
@@ -54,7 +55,12 @@ class Branches(Assign):
             )
         ):
             truth = not truth  # an argument check: the program's path is the other side
-        elif isinstance(value, Lit) and value.keys and (body_tags ^ else_tags) & GRADIENT and not value.born:
+        elif (
+            isinstance(value, Lit)
+            and value.keys
+            and ((body_tags ^ else_tags) & GRADIENT or BACKWARD in body_tags & else_tags)
+            and not value.born
+        ):
             truth = self._soft_choice(stmt, value, truth)
         elif (
             isinstance(value, Lit)
@@ -192,7 +198,7 @@ class Branches(Assign):
         elif stmt.orelse:
             default = not _makes_nothing(stmt.body) or _makes_nothing(stmt.orelse)
         else:
-            default = not data and bool(body & GRADIENT)
+            default = not data and (bool(body & GRADIENT) or self._names_window(stmt.body))
         if data and not gradient and not leaves:
             default = bool(stmt.orelse) and default
         default = default or self._starts_loss(stmt, frame)
@@ -245,6 +251,11 @@ class Branches(Assign):
                 if name in self.static.divisors and isinstance(held, Lit) and held.is_number and held.value == 1:
                     return True
         return False
+
+    def _names_window(self, body: p.Body) -> bool:
+        """True where a body gives N its name: `if config.n > 0: accumulates = True; n = config.n`."""
+        targets = (terminal(t) for part in body if isinstance(part, p.Assign) for t in part.targets)
+        return any(ONE_WINDOW.search(name) and name in self.static.window_names for name in targets)
 
     def run_match(self, stmt: p.Match, frame: Frame) -> Signal | None:
         """A match statement."""
