@@ -9,8 +9,9 @@ from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
 from galint.checks.windows import program_nodes
-from galint.ledger import Step, plain
+from galint.ledger import OptimizerLedger, Step, plain
 from galint.run.nodes import path_terminal, terminal
+from galint.source import Span
 
 CODE = "GA102"
 WITNESS = "even"
@@ -21,14 +22,19 @@ def check(view: View) -> Iterator[Finding]:
     for ledger in view.ledgers:
         steps = view.steps(ledger)
         stale = [s for s in steps if s.carried]
-        if not stale or len(stale) < len(steps) - 1 or not view.accumulates(ledger):
-            continue
         optimizer = view.run.optimizers.get(ledger.name)
+        before = _cleared_before(view, ledger, stale)
+        fresh_starts = len({m.serial for s in steps if s.window and (m := view.micro(s.window[-1]))}) if before else 1
+        if not stale or len(stale) < len(steps) - fresh_starts or not view.accumulates(ledger):
+            continue
         others = [o for o in view.ledgers if o is not ledger]
-        certain = getattr(optimizer, "known", False) or any(
-            any(m.kind == "clear" for s in o.steps for m in s.marks) for o in others
+        certain = (
+            getattr(optimizer, "known", False)
+            or (before and getattr(optimizer, "engine", None) is None)
+            or any(any(m.kind == "clear" for s in o.steps for m in s.marks) for o in others)
         )
-        if not certain or any(e.kind == "zero_grad" and _names(e.text, ledger.name) for e in view.run.events):
+        named = [e for e in view.run.events if e.kind == "zero_grad" and _names(e.text, ledger.name)]
+        if not certain or any(e.span not in before for e in named):
             continue
         if _cleared_unseen(view, stale) or _cleared_where_the_run_was_not(view, ledger.name):
             continue
@@ -36,14 +42,23 @@ def check(view: View) -> Iterator[Finding]:
             continue
         step = stale[0]
         fresh, old = len({e.micro for e in step.applied}), len({e.micro for e in step.carried})
+        when = "cleared before the loop only" if before else "never cleared"
         yield Finding(
             CODE,
             step.span,
-            f"`{ledger.name}` is never cleared: this step applies {old} gradients of earlier windows along with its own {fresh}",
+            f"`{ledger.name}` is {when}: this step applies {old} gradients of earlier windows along with its own {fresh}",
             step=step,
             window=fresh,
             related=view.places(step)[:1],
         )
+
+
+def _cleared_before(view: View, ledger: OptimizerLedger, stale: list[Step]) -> frozenset[Span]:
+    """The clears, where all of them stand outside the loop of the micro-batches: once, or once an epoch."""
+    loops = {view.loop_of(s.window[-1]) for s in stale if s.window}
+    clears = [m for m in (*(m for s in ledger.steps for m in s.marks), *ledger.marks) if m.kind == "clear"]
+    inside = any(span in loops for m in clears for span, _, _ in m.where)
+    return frozenset() if inside or None in loops else frozenset(m.span for m in clears)
 
 
 def _names(cleared: str, name: str) -> bool:
