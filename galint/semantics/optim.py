@@ -126,7 +126,7 @@ def _make_scheduler(m: Calls, s: Site) -> Value | None:
     if horizon is None:
         name = path_terminal(s.name)
         warmup = name.startswith("get_") and name.endswith("warmup") and "constant" not in name
-        horizon = s.arg(_HORIZON_AT.get(name, 2 if warmup else 99))
+        horizon = s.arg(_HORIZON_AT.get(name, 2 if warmup or name.endswith("Schedule") else 99))
     if horizon is not None:
         out.items["__horizon__"] = Lit(getattr(horizon, "path", "") or s.text, frozenset(_leaves(horizon)))
     out.items["__made__"] = Lit(s.span)
@@ -152,7 +152,7 @@ def guess(name: str) -> Meaning | None:
     last = name.rpartition(".")[2]
     if re.match(r"(zero|clear)_\w*grad(ient)?s?$", last) and "." in name and not _FILLS.search(last):
         return _clear_function
-    if "lr_scheduler" in name or re.search(r"Scheduler$|LR$|^get_\w*schedule\w*$", last):
+    if "lr_scheduler" in name or re.search(r"Scheduler$|LR$|^get_\w*schedule\w*$|^Warmup\w*Schedule$", last):
         return _make_scheduler
     if name.startswith("torch.optim.") and last[:1].isupper() and "swa_utils" not in name:
         return make
