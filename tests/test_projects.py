@@ -34,6 +34,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA304-generator_split_under_one_scaler": "the cleared gradients of the other network are taken for a window's",
     "ok_GA101-gan_with_optimizers_in_a_dict": "the cleared gradients of the other network are taken for a window's",
     "ok_GA103-parts_summed_before_backward": "a mean over the parts of a batch is seen as a division of its loss",
+    "GA601-joined_options_choose_the_way": "processes on several GPUs",
     "ok_GA201-rate_divided_by_n": "the gradient is N times the large batch's, and the learning rate an Nth",
     "ok_GA201-nominal_batch_rounded": "the loss is a sum, and its function is out of sight",
     "ok_GA303-first_step_left_out": "the dropped window is counted with the next one",

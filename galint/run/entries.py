@@ -40,6 +40,7 @@ class Entries:
         self.machine = machine
         self.options = options
         self.spent = 0
+        self._wholes: dict[str, tuple[bool, tuple[str, ...]]] = {}
         self.context: Context = copy_context()
 
     def _own(self, func: p.FunctionDef) -> frozenset[str]:

@@ -259,6 +259,8 @@ class Explorer(Fitting):
         many = self._sites if self._sites > _RUN_SITES else 0  # loops in a row take their turns in one run
         fuel = _RUN_FUEL + _SITE_FUEL * many
         machine = self.machine(self.static, scenario, fuel, **self.options)
+        # A joined condition that is chosen decides its parts, also those that are asked before it.
+        machine.result.facts["parts"] = {k: v for k, v in self._wholes.items() if k in scenario.choices}
         n = max(scenario.window, scenario.length)
         machine.max_backwards = max(48, 6 * n, 2 * n * many)
         machine.max_steps = max(machine.max_steps, 8 * many)
@@ -282,6 +284,7 @@ class Explorer(Fitting):
         machine.result.fuel = fuel - machine.fuel
         machine.result.facts["from_module"] = entry.function is None
         self.spent += machine.result.fuel
+        self._wholes |= machine.result.facts["parts"]
         machine.result.facts["ancestors"] = machine.ancestors
         return machine.result
 

@@ -16,7 +16,7 @@ _BATCH_SIZE = re.compile(r"len\(|\.size\(|\.shape|numel|batch_?size|n_samples|nu
 _LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report)", re.I)
 _ACCUMULATION = re.compile(r"accum(ulat\w*)?(_grad\w*)?_?(steps?|iters?|batches|every|n)?$|grad\w*_acc(_|$)", re.I)
 _EPOCHS = re.compile(r"^(n_?|num_?|max_?|total_?)?epochs?$", re.I)
-_LIMIT = 10**9
+LIMIT = 10**9
 _WORLD = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
 _RANK = re.compile(_WORLD.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
 STEPLESS = "stepless"
@@ -109,7 +109,7 @@ class Unknowns(Machine):
                 if op in {"//", "/"} and number is not None and number < 1:
                     number = self.batches(a, b) or number
                     if number < 1 and role == "limit":  # `max_tokens // (batch_size * tokens)`, all of them made up
-                        number = self.result.known[value.path] = _LIMIT
+                        number = self.result.known[value.path] = LIMIT
                 if number is not None:
                     return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
         number = self._role_value(role)
@@ -229,7 +229,7 @@ class Unknowns(Machine):
             "epochs": self.scenario.epochs,
             "windows": 3,
             "updates": 5,
-            "limit": _LIMIT,
+            "limit": LIMIT,
             "counter": self.scenario.start,
             "batch": 4,
         }.get(role, 1000)
