@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from galint import program as p
 from galint.ledger import ONE, Coefficient
@@ -12,7 +11,7 @@ from galint.run.names import GRADIENT_METHODS, ONE_RANK, RANK_NAME
 from galint.run.nodes import terminal
 from galint.run.opaque_calls import OpaqueCalls
 from galint.run.reach import WRAP
-from galint.run.site import Site
+from galint.run.site import Site, as_call
 from galint.run.update_effects import counts_itself, intervals, is_update_effect
 from galint.run.values import (
     NONE,
@@ -317,7 +316,7 @@ class Calls(OpaqueCalls):
                 return Context("generator", None, node.span, {"call": GeneratorCall(func, args, kwargs)})
             return GeneratorCall(func, args, kwargs)
         if len(self.call_stack) > _DEPTH or self.call_stack.count(func.node) > 1:
-            return self.unknown_call(Site(func.name, args, kwargs, _as_call(node, func), func.closure), func.name)
+            return self.unknown_call(Site(func.name, args, kwargs, as_call(node, func), func.closure), func.name)
         frame = self.new_frame(func, args, kwargs)
         self.result.executed.add(id(func.node))
         self.call_stack.append(func.node)
@@ -356,7 +355,7 @@ class Calls(OpaqueCalls):
         """Enter a context manager: those with a meaning become active."""
         bound: Value = value
         if isinstance(value, Bound) and value.name in {"no_sync", "no_backward_sync"}:
-            value = self.call_value(value, [], {}, _as_call(item.context, None), frame)
+            value = self.call_value(value, [], {}, as_call(item.context, None), frame)
         context = value if isinstance(value, Context) else None
         if isinstance(value, Instance):
             enter = self.class_member(value.cls, "__enter__")
@@ -394,9 +393,3 @@ def kind_of(value: Value | None) -> str:
     if isinstance(value, Opaque):
         return value.kind or value.role or "opaque"
     return "opaque"
-
-
-def _as_call(node: Any, func: Function | None) -> p.Call:
-    if isinstance(node, p.Call):
-        return node
-    return p.Call(node.span, p.Name(node.span, func.name if func else "call"), ())

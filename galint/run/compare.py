@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from galint import program as p
 from galint.run.attributes import Attributes
 from galint.run.frame import Frame
+from galint.run.machine import compared
 from galint.run.nodes import path_terminal, terminal
 from galint.run.reach import BACKWARD, STEP
 from galint.run.values import (
@@ -179,7 +178,7 @@ class Compare(Attributes):
         elif isinstance(left, Opaque) and isinstance(right, Opaque) and op not in {"is", "is not"}:
             left, right = self._demand_both(left, right, left_node, right_node, op)
         if isinstance(left, Lit) and isinstance(right, Lit):
-            outcome = _compare(op, left.value, right.value)
+            outcome = compared(op, left.value, right.value)
             if outcome is not None:
                 moduli = left.moduli + right.moduli
                 if left.is_number and right.is_number and self._is_counterlike(op, left, right):
@@ -379,23 +378,3 @@ def _samples(value: Opaque) -> bool:
             ):
                 return False
     return True
-
-
-def _compare(op: str, a: Any, b: Any) -> bool | None:
-    try:
-        match op:
-            case "==" | "is":
-                return bool(a == b)
-            case "!=" | "is not":
-                return bool(a != b)
-            case "<":
-                return bool(a < b)
-            case "<=":
-                return bool(a <= b)
-            case ">":
-                return bool(a > b)
-            case ">=":
-                return bool(a >= b)
-    except TypeError:
-        return None
-    return None

@@ -233,3 +233,24 @@ def _large(value: Any) -> bool:
     if isinstance(value, int):
         return value.bit_length() > 2048
     return isinstance(value, Fraction) and max(abs(value.numerator), value.denominator).bit_length() > 2048
+
+
+def compared(op: str, a: Any, b: Any) -> bool | None:
+    """A comparison of two known values; None where Python would raise."""
+    try:
+        match op:
+            case "==" | "is":
+                return bool(a == b)
+            case "!=" | "is not":
+                return bool(a != b)
+            case "<":
+                return bool(a < b)
+            case "<=":
+                return bool(a <= b)
+            case ">":
+                return bool(a > b)
+            case ">=":
+                return bool(a >= b)
+    except TypeError:
+        return None
+    return None

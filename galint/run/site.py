@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from galint import program as p
 from galint.run.frame import Frame
-from galint.run.values import Lit, Value
+from galint.run.values import Function, Lit, Value
 from galint.source import Span
 
 
@@ -47,3 +48,10 @@ class Site:
     def all_args(self) -> list[Value]:
         """Positional and keyword values."""
         return [*self.args, *self.kwargs.values()]
+
+
+def as_call(node: Any, func: Function | None) -> p.Call:
+    """The call that runs a function, made up where something else (a decorator, an iteration) runs it."""
+    if isinstance(node, p.Call):
+        return node
+    return p.Call(node.span, p.Name(node.span, func.name if func else "call"), ())
