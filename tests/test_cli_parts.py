@@ -339,3 +339,31 @@ def test_confirm_reads_a_folder_and_says_what_it_cannot_read(tmp_path: Path, mon
     assert json.loads(Path("out.sarif").read_text())["runs"][0]["results"] == []
     assert confirming("--select", "GA201", "right.py").return_value == 0
     assert "gone.py: no such file" in str(confirming("gone.py").exception)
+
+
+def test_watch_pauses_by_how_long_it_looked_not_by_how_long_the_check_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    from galint.cli import watch as module
+
+    now, slept = [0.0], []
+
+    def check() -> int:
+        now[0] += 60.0
+        return 0
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 2:
+            raise KeyboardInterrupt
+
+    looks = iter([0.1, 30.0])
+
+    def look(*_: object) -> dict[str, tuple[int, int]]:
+        now[0] += next(looks)
+        return {"a.py": (1, 1)}
+
+    monkeypatch.setattr(module, "snapshot", look)
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module.time, "sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        module.watch(check, ["."], lambda: None)  # type: ignore[arg-type, return-value]
+    assert slept == pytest.approx([0.4, 5.0])

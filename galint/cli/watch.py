@@ -14,6 +14,7 @@ from galint.errors import ConfigError, GalintError
 
 _PAUSE = 0.4
 """Seconds between two looks; a look that takes long makes its pause longer."""
+_LONGEST = 5.0
 _SETTINGS = ("pyproject.toml", "galint.toml", ".gitignore")
 
 Snapshot = dict[str, tuple[int, int]]
@@ -28,10 +29,11 @@ def watch(once: Callable[[], int], paths: Sequence[str], resolver: Callable[[], 
     while True:
         start = time.monotonic()
         now = snapshot(paths, resolver)
+        looking = time.monotonic() - start
         if now != last:
             _again(once, first=last is None)
             last = now
-        time.sleep(max(_PAUSE, 4 * (time.monotonic() - start) if now == last else _PAUSE))
+        time.sleep(min(max(_PAUSE, 4 * looking), _LONGEST))
 
 
 def _again(once: Callable[[], int], *, first: bool) -> None:
