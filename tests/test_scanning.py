@@ -42,7 +42,9 @@ def test_what_may_be_in_the_cache_is_told_by_words_alone(targets: list[Target], 
     assert (found[2], found[9], found[0]) == (len(TALKS), len(TRAINS), 0)
 
 
-def test_a_find_is_told_once_while_workers_look(targets: list[Target]) -> None:
+def test_a_find_is_told_once_while_workers_look(targets: list[Target], monkeypatch: pytest.MonkeyPatch) -> None:
+    # A thread that an earlier test left behind (tqdm's monitor) would keep the scan from forking.
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
     (targets[0].path).write_bytes(TRAINS)
     said: list[int] = []
     scan(targets, 2, known=False, on_hit=lambda: said.append(os.getpid()))
