@@ -61,9 +61,8 @@ def _helper(view: View, entry: Entry) -> str:
 def _twice(view: View, window: Window, entry: Entry, helper: str) -> bool:
     n, own = window.n, _largest(view, entry)
     if not helper:
-        own = own.times(
-            window.step.passes(entry)
-        )  # each of several passes over one micro-batch has its share of the loss
+        # Each of several passes over one micro-batch has its share of the loss.
+        own = own.times(window.step.passes(entry))
     if abs(own.value) == Fraction(1, n * n):
         # One division may divide by N squared or by something that happens to be as large.
         wanted = 1 if helper else 2

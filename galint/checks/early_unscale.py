@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from galint.checks.finding import Finding
 from galint.checks.view import View
+from galint.run.names import TPU
 from galint.source import Span
 
 CODE = "GA301"
 WITNESS = "even"
-_XLA = re.compile(r"(^|[_.])(tpu|xla)(_|$|\()", re.I)
-"""What asks for an XLA device, where no CUDA scaler scales."""
 
 
 def check(view: View) -> Iterator[Finding]:
     """An unscale that later scaled backwards of the same window, or a second unscale, make wrong."""
-    if any("deepspeed" in key.lower() and taken for key, taken in view.scenario.choices.items()):
-        return  # where the engine is on, it steps and scales: the scaler belongs to runs without it
-    if view.run.facts.get("asks_scaler") or any(_XLA.search(c.key) and c.taken for c in view.run.choices.values()):
+    if view.engine_on or view.run.facts.get("asks_scaler"):
         return
+    if any(TPU.search(c.key) and c.taken for c in view.run.choices.values()):
+        return  # no CUDA scaler scales there
     for ledger in view.ledgers:
         seen: set[Span] = set()
         for step in view.steps(ledger):

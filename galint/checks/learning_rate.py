@@ -25,9 +25,10 @@ def rate(view: View, keys: frozenset[str]) -> Rate:
     """How N, spelled in one of these ways, enters what is assigned to a learning rate, also by way of a batch size."""
     last = {re.findall(r"[A-Za-z_]\w*", key)[-1] for key in keys if re.search(r"[A-Za-z_]", key)}
     out = Rate.FREE
+    assignments = _assignments(view)
     for _ in range(2):
         found: set[str] = set()
-        for node in _assignments(view):
+        for node in assignments:
             target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
             if not _words(view, node.value) & last or _COURSE.search(target):
                 continue

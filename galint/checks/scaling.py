@@ -36,8 +36,8 @@ class Scaling:
 
 def scalings(view: View) -> Iterator[Scaling]:
     """For each backward of a steady, full window: is its coefficient free of N?"""
-    if any("deepspeed" in key.lower() and taken for key, taken in view.scenario.choices.items()):
-        return  # where the engine is on, it runs the backwards and divides: the others belong to runs without it
+    if view.engine_on:
+        return
     for ledger in view.ledgers:
         if view.run.facts.get("closure") or view.run.facts.get("manual_grad") or _rescaled(view):
             continue

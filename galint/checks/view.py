@@ -46,6 +46,14 @@ class View:
         """The run's scenario."""
         return self.run.scenario
 
+    @property
+    def engine_on(self) -> bool:
+        """Whether DeepSpeed was chosen: its engine runs the backwards, divides, scales and steps.
+
+        What the program does by hand with these belongs to runs without it.
+        """
+        return any("deepspeed" in key.lower() and taken for key, taken in self.scenario.choices.items())
+
     @cached_property
     def ledgers(self) -> list[OptimizerLedger]:
         """Ledgers of optimizers that really step."""

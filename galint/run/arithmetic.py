@@ -27,8 +27,6 @@ class Arithmetic(Tensors):
     def binary(self, op: str, left: Value, right: Value, node: p.Node, right_node: p.Expr | None = None) -> Value:
         """An arithmetic operation on two values."""
         if type(left) is Lit and type(right) is Lit and left.is_number and right.is_number:
-            if op == "/" and LIMIT in (left.value, right.value):
-                return _of_no_bound(left, right, node)
             return self._of_numbers(op, left, right, node, right_node) or self.defer(op, left, right, node)
         if op == "|" and isinstance(right, External | Class) and (isinstance(left, External | Class) or _union(left)):
             return Seq([*(left.elts if isinstance(left, Seq) else [left]), right], "tuple", "|")
@@ -66,8 +64,6 @@ class Arithmetic(Tensors):
         ) or (op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and left.deferred):
             left = self.demand(left, "counter", None) or left
         if isinstance(left, Lit) and isinstance(right, Lit):
-            if op == "/" and LIMIT in (left.value, right.value):
-                return _of_no_bound(left, right, node)
             if left.is_number and right.is_number:
                 known = self._of_numbers(op, left, right, node, right_node)
                 if known is not None:
@@ -86,7 +82,10 @@ class Arithmetic(Tensors):
             return Seq(left.elts * min(max(right.value, 0), 64, LONGEST // max(len(left.elts), 1)), left.kind)
         return self.defer(op, left, right, node)
 
-    def _of_numbers(self, op: str, left: Lit, right: Lit, node: p.Node, right_node: p.Expr | None) -> Lit | None:
+    def _of_numbers(self, op: str, left: Lit, right: Lit, node: p.Node, right_node: p.Expr | None) -> Value | None:
+        if op == "/" and LIMIT in (left.value, right.value):
+            # A number that only stands for "no bound": what the quotient would be, nobody knows.
+            return Opaque(p.text(node) if isinstance(node, p.Expr) else "/", born=max(left.born, right.born))
         number = arithmetic(op, left.value, right.value)
         if number is None:
             return None
@@ -153,8 +152,3 @@ class Arithmetic(Tensors):
 def _union(value: Value) -> bool:
     """True for `int | str`, which is kept as the tuple that `isinstance` takes."""
     return isinstance(value, Seq) and value.path == "|"
-
-
-def _of_no_bound(left: Lit, right: Lit, node: p.Node) -> Opaque:
-    """A quotient with a number that only stands for "no bound": what it would be, nobody knows."""
-    return Opaque(p.text(node) if isinstance(node, p.Expr) else "/", born=max(left.born, right.born))

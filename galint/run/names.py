@@ -158,3 +158,5 @@ FRAMEWORKS = frozenset(
     ]
 )
 """Packages whose names mean what galint says of them, even where a project holds a namesake."""
+TPU = re.compile(r"(^|[._])(tpu|xla)(_|$|\()", re.I)
+"""What asks for an XLA device."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from galint.run.facts import RunResult
+from galint.run.names import TPU
 from galint.run.scenario import Choice
 from galint.source import Span
 
-_TPU = re.compile(r"(^|[._])(tpu|xla)(_|$|\()", re.I)
 _AND = "\n"
 """Between the conditions of a label: no condition's spelling holds it."""
 
@@ -61,7 +60,7 @@ def undecided(run: RunResult) -> list[Choice]:
 
     Not those that ask for a TPU: a run on one with a loss scale and CUDA's calls, one condition flipped, is nobody's.
     """
-    return [c for c in run.choices.values() if c.relevant and not c.data and (c.taken or not _TPU.search(c.key))]
+    return [c for c in run.choices.values() if c.relevant and not c.data and (c.taken or not TPU.search(c.key))]
 
 
 def both(labels: Iterable[str]) -> str:

@@ -127,7 +127,7 @@ class Recorder:
                 state.sampler.begin()
                 states.append(state)
                 self.holding[id(optimizer)] = optimizer
-        before = self.collectives.counts() if self.collectives.any else None
+        before = self.collectives.counts() if self.collectives.any else {}
         self.depth += 1
         try:
             return original(*args, **kwargs)
@@ -138,10 +138,8 @@ class Recorder:
             except Exception as error:  # the trace ends, the script goes on
                 self.internal = f"{type(error).__name__}: {error}"
 
-    def _after_backward(
-        self, states: list[OptimizerState], info: Any, event: Event, before: dict[int, int] | None
-    ) -> None:
-        reduces, size, synced = self.collectives.since(before) if before else (0, 0, None)
+    def _after_backward(self, states: list[OptimizerState], info: Any, event: Event, before: dict[int, int]) -> None:
+        reduces, size, synced = self.collectives.since(before)
         # Backwards at different lines without a batch drawn or a step taken between them are losses of one batch.
         line = (event.file, event.line)
         # A first micro-batch with fewer losses shows that a further line is the next batch, not another loss.
