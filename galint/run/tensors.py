@@ -10,6 +10,8 @@ from galint.run.compare import Compare
 from galint.run.values import Lit, Opaque, Tensor, Value
 
 _SCALE_NAME = re.compile(r"scale|factor|norm|ratio|frac|inv|accum|div|num|count|size|len", re.I)
+_COUNTS = re.compile(r"\b(sum|count_nonzero|size|numel|nelement|len)\(|\.shape\b")
+"""What counts the samples or tokens of a batch, or weighs them."""
 _SAMPLES = re.compile(r"^[^/]*(\.shape\b|\.size\(|^len\(|\bbs\b|batch_?size)[^/]*$", re.I)
 
 
@@ -39,6 +41,8 @@ class Tensors(Compare):
     def multiply_tensors(self, left: Tensor, right: Tensor, sign: int) -> Tensor:
         """A product or quotient of tensors: the one that is not a loss is a weight of unknown size."""
         main, other = (left, right) if left.grad or not right.grad else (right, left)
+        if sign < 0 and left.summed and right.summed and left.born == right.born:
+            return self._average(left, right)
         if main is right and sign < 0:
             return self.mix([left, right], "/")
         if sign > 0 and not other.unknown_scale:
@@ -50,6 +54,16 @@ class Tensors(Compare):
         out.hidden |= other.keys | other.hidden
         out.modules |= other.modules if other.grad else frozenset()
         out.reduced = main.reduced
+        return out
+
+    def _average(self, left: Tensor, right: Value) -> Tensor:
+        """A sum over a micro-batch, divided by a sum or a count over the same: as a mean, it does not grow with the batch."""
+        out = left.copy()
+        out.summed, out.reduced = False, True
+        if isinstance(right, Tensor):
+            out.unknown_scale = left.unknown_scale or right.unknown_scale
+            out.hidden |= right.keys | right.hidden
+            out.modules |= right.modules if right.grad else frozenset()
         return out
 
     def scale_tensor(self, tensor: Tensor, factor: Value, sign: int) -> Value:
@@ -66,7 +80,8 @@ class Tensors(Compare):
             told = str(number) if sign < 0 else _literal(factor)
             out = tensor.map(lambda c: c.times(change), settings | {m[0] for m in factor.moduli} | {told})
             return self._late(tensor, out)
-        if isinstance(factor, Opaque) and sign > 0 and _SAMPLES.search(factor.path):
+        counts = isinstance(factor, Opaque) and _counts_own(factor, tensor)
+        if isinstance(factor, Opaque) and sign > 0 and (_SAMPLES.search(factor.path) or (counts and tensor.reduced)):
             out = tensor.copy()
             out.summed = True  # a mean times the number of samples is a sum
             return self._late(tensor, out)
@@ -78,6 +93,8 @@ class Tensors(Compare):
             and not _SCALE_NAME.search(factor.path)
         ):
             return self._late(tensor, tensor.copy())  # weights of the samples, not a factor of the whole
+        if counts and sign < 0 and tensor.summed:
+            return self._late(tensor, self._average(tensor, factor))
         if isinstance(factor, Opaque):
             coefficient = self.symbol(factor)
             out = tensor.map(
@@ -148,6 +165,11 @@ def invert(coefficient: Coefficient) -> Coefficient:
     for name, exponent in coefficient.symbols:
         out = out.times_symbol(name, -exponent)
     return out
+
+
+def _counts_own(count: Opaque, tensor: Tensor) -> bool:
+    """Whether a number counts the samples of the very micro-batch that a tensor comes from, and not of a window."""
+    return count.data and count.born == tensor.born and _COUNTS.search(count.path) is not None
 
 
 def _penalty(value: Opaque) -> frozenset[str] | None:
