@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 from galint import program as p
 from galint.checks.learning_rate import Rate, rate
@@ -77,7 +78,7 @@ def scalings(view: View) -> Iterator[Scaling]:
                     len(window),
                     cadence.label if cadence is not None else _loop_label(view, step),
                     coefficients,
-                    _unscaled(view, ledger, entry, coefficients, keys - shared, shared, passes),
+                    _unscaled(view, ledger, entry, coefficients, keys - shared, shared, passes, len(window)),
                     _assumptions(view, entry),
                 )
 
@@ -162,6 +163,7 @@ def _unscaled(
     keys: frozenset[str],
     shared: frozenset[str],
     passes: int,
+    n: int,
 ) -> bool:
     """True when an addend stands whole, and no factor of any other can be 1/N, seen or unseen."""
     facts = entry.facts
@@ -173,6 +175,8 @@ def _unscaled(
         for c, k in terms
         if (c.symbols or abs(c.value) < 1 or any(map(_is_setting, k))) and not (keys and _weighed(view, c, k, keys))
     ]
+    if lighter and _only_weights(terms, n):
+        lighter = []
     if facts.summed or len(lighter) == len(terms):
         return False
     weights = {key for c, k in lighter for key in (*k, *(s for s, _ in c.symbols))}
@@ -189,8 +193,7 @@ def _unscaled(
         return False  # a setting takes part in the factor, and its default may hide N
     if "?" in facts.hidden or any(names_n(view, key, keys) for key in (facts.hidden | facts.keys) - shared):
         return False
-    cadence = view.cadence(ledger)
-    if cadence is not None and str(cadence.n) in facts.hidden:
+    if str(n) in facts.hidden:
         return False
     if any(_SUM.search(comment) for comment in view.program.comments.values()):
         return False  # the program says so
@@ -219,6 +222,14 @@ def _weighed(view: View, coefficient: Coefficient, kept: frozenset[str], keys: f
     """Whether an addend's factor is made of weights alone."""
     factors = {key for key in (*kept, *(s for s, _ in coefficient.symbols)) if _is_setting(key)}
     return bool(factors) and "" not in kept and all(_is_weight(view, key, keys) for key in factors)
+
+
+def _only_weights(terms: list[tuple[Coefficient, frozenset[str]]], n: int) -> bool:
+    """Whether the addends are weighed with written numbers that differ, none of which is 1/N: `0.5 * a + 0.1 * b`."""
+    if any(c.symbols or any(map(_is_setting, keys)) for c, keys in terms):
+        return False
+    values = {abs(c.value) for c, _ in terms}
+    return len(values) > 1 and Fraction(1, n) not in values
 
 
 def _is_setting(key: str) -> bool:

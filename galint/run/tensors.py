@@ -66,6 +66,13 @@ class Tensors(Compare):
             out.modules |= right.modules if right.grad else frozenset()
         return out
 
+    def _mean_of_addends(self, tensor: Tensor) -> Tensor:
+        """`(a + b) / 2`: weighed as one loss; should N be the very number, it may be meant by it."""
+        out = tensor.copy()
+        out.hidden |= {str(tensor.merged)}
+        out.merged = 1
+        return self._late(tensor, out)
+
     def scale_tensor(self, tensor: Tensor, factor: Value, sign: int) -> Value:
         """A tensor multiplied (sign 1) or divided (sign -1) by a number or by something unknown."""
         factor = self.resolve(factor)
@@ -76,6 +83,8 @@ class Tensors(Compare):
                 out.unknown_scale = True
                 return out
             change = number if sign > 0 else 1 / number
+            if change == Fraction(1, tensor.merged) and tensor.merged > 1 and not factor.keys:
+                return self._mean_of_addends(tensor)
             settings = factor.keys if sign < 0 or number <= 1 else frozenset()
             told = str(number) if sign < 0 else _literal(factor)
             out = tensor.map(lambda c: c.times(change), settings | {m[0] for m in factor.moduli} | {told})
@@ -133,6 +142,7 @@ class Tensors(Compare):
         terms = {(t.micro, t.coefficient): t for t in (*first.terms, *right.terms)}
         out = first.copy()
         out.terms = tuple(list(terms.values())[-32:])
+        out.merged = first.merged + second.merged if len(terms) == 1 else 1
         out.modules |= second.modules
         out.hidden |= second.hidden
         out.keys |= second.keys

@@ -164,6 +164,7 @@ class Tensor(Value):
         "grad",
         "hidden",
         "keys",
+        "merged",
         "modules",
         "parent",
         "path",
@@ -200,6 +201,8 @@ class Tensor(Value):
         self.done = False
         """Backward already ran from this very tensor."""
         self.unknown_scale = False
+        self.merged = 1
+        """How many addends of one micro-batch and coefficient were added to make it."""
         self.parent: Tensor | None = None
         """What this tensor is a scaled copy of."""
         self.penalties: tuple[tuple[str, frozenset[str]], ...] = ()
@@ -215,6 +218,7 @@ class Tensor(Value):
         out = Tensor(self.path, self.terms, modules=self.modules, grad=self.grad)
         out.scaled, out.scaled_at, out.summed = self.scaled, self.scaled_at, self.summed
         out.hidden, out.keys, out.synced, out.bypassed = self.hidden, self.keys, self.synced, self.bypassed
+        out.merged = self.merged
         out.reduced, out.unknown_scale, out.penalties = self.reduced, self.unknown_scale, self.penalties
         return out
 
