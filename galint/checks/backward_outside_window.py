@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
@@ -36,7 +37,7 @@ def check(view: View) -> Iterator[Finding]:
             if cadence is None and rounds != n and not _overwritten(view, found):
                 continue
             literal = cadence is None or cadence.label.isdigit()
-            if literal and not divides_by(view, n, _keys(step)):
+            if literal and not divides_by(view, n, _keys(step) | _asked(step)):
                 continue
             seen.add(found)
             yield Finding(
@@ -90,6 +91,11 @@ def _grows(view: View, backward: Span) -> bool:
 def _forwards(view: View, before: Step, step: Step) -> set[int]:
     """The micro-batches that went forward with gradients between two steps."""
     return {e.micro for e in view.run.events if e.kind == "forward" and before.seq < e.seq < step.seq}
+
+
+def _asked(step: Step) -> frozenset[str]:
+    """What the step's guards take a remainder by, as the code spells it."""
+    return frozenset(name for guard in step.guards for name in re.findall(r"% ([A-Za-z_][\w.]*)", guard.text))
 
 
 def _keys(step: Step) -> frozenset[str]:

@@ -60,6 +60,8 @@ def _per_update(view: View, window: Window, event: Event) -> bool:
         key and re.search(rf"\b{re.escape(key)}\b", str(horizon.value)) for key in keys
     ):
         return True
+    if window.literal and re.search(rf"/ {len(window.micros)}\b", str(horizon.value)):
+        return True
     if any(key.startswith("len(") for key in horizon.keys):
         return False
     return any(_UPDATES.search(key) for key in horizon.keys)

@@ -37,7 +37,7 @@ def check(view: View) -> Iterator[Finding]:
         divided = {view.coefficient(e).value * cadence.n for s in steps for e in s.applied}
         if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1 and divided != {1}:
             continue  # `micro == 3` from zero is a window of four
-        if _asked(view, steps, cadence) == {cadence.n}:
+        if _asked(view, steps, cadence) == {cadence.n} and not _ahead(view, ledger, steps, cadence.guard.span):
             continue  # the guard itself was asked N times a window
         fault = _fault(view, ledger, steps, lengths, cadence)
         if fault is None or cadence.guard.span in reported:
@@ -106,6 +106,13 @@ def _asked(view: View, steps: list[Step], cadence: Cadence) -> set[int]:
         out.add(count)
         before = step.seq
     return out if asked else set()
+
+
+def _ahead(view: View, ledger: OptimizerLedger, steps: list[Step], guard: Span) -> bool:
+    """True when each step stands before the backward of its own micro-batch, which the next window then begins with."""
+    stepping = {e.micro for e in view.guard_events if e.span == guard and e.data["taken"] == e.data["steps"]}
+    begun = [window[0] for window in (*(s.window for s in steps[1:]), ledger.window) if window]
+    return bool(begun) and stepping.issuperset(begun)
 
 
 def _judged(view: View, steps: list[Step], n: int) -> list[Step]:
@@ -184,21 +191,17 @@ def _moves(view: View, test: str) -> bool:
 
 
 def _short_inner_loops(view: View) -> Iterator[Finding]:
-    """`for micro in range(1, N)` with losses divided by N."""
+    """`for micro in range(1, N)`, or `range(N - 1)`, with losses divided by N."""
     seen: set[Span] = set()
     for ledger in view.ledgers:
         for step in view.steps(ledger)[1:3]:
             window = view.window(step)
             micro = view.micro(window[-1]) if window else None
             node = loop_node(view, micro.loop if micro else None)
-            if not isinstance(node, p.For) or not isinstance(node.iter, p.Call) or len(node.iter.args) != 2:
+            if not isinstance(node, p.For) or not isinstance(node.iter, p.Call):
                 continue
-            first = node.iter.args[0].value
-            if (
-                terminal(node.iter.func) not in {"range", "trange"}
-                or not isinstance(first, p.Const)
-                or first.value != 1
-            ):
+            bound = _longer(node.iter)
+            if bound is None:
                 continue
             weights = {view.coefficient(e).value for e in step.applied}
             if (
@@ -213,12 +216,24 @@ def _short_inner_loops(view: View) -> Iterator[Finding]:
             yield Finding(
                 CODE,
                 node.span,
-                f"the loop runs {len(window)} micro-batches, one less than the `{p.text(node.iter.args[1].value)}` = {n} that the loss "
+                f"the loop runs {len(window)} micro-batches, one less than the `{bound}` = {n} that the loss "
                 "is divided by",
                 step=step,
                 window=n,
                 related=view.places(step)[1:],
             )
+
+
+def _longer(call: p.Call) -> str | None:
+    """The N that a range stays one below: `range(1, N)`, `range(N - 1)`; None for any other iterable."""
+    if terminal(call.func) not in {"range", "trange"} or len(call.args) not in {1, 2}:
+        return None
+    first, last = call.args[0].value, call.args[-1].value
+    if len(call.args) == 2 and isinstance(first, p.Const) and first.value == 1:
+        return p.text(last)
+    short = isinstance(last, p.BinOp) and last.op == "-" and isinstance(last.right, p.Const) and last.right.value == 1
+    from_zero = len(call.args) == 1 or (isinstance(first, p.Const) and first.value == 0)
+    return p.text(last.left) if short and from_zero and isinstance(last, p.BinOp) else None
 
 
 def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list[int], cadence: Cadence) -> str | None:

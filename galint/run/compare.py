@@ -96,6 +96,8 @@ class Compare(Attributes):
             if truth is None:
                 unknown.append(last)
             elif truth is stop:
+                if not stop and not moduli and STEP in self.test_tags and self.loops:
+                    moduli = self._moduli_behind(node, item, frame)
                 if unknown and stop is False:
                     return Lit(False, keys, moduli)
                 if unknown:
@@ -134,6 +136,13 @@ class Compare(Attributes):
             out.items["__moduli__"] = Lit(None, keys, moduli)
             out.items["__default__"] = Lit(node.op == "and")
         return out
+
+    def _moduli_behind(self, node: p.BoolOp, item: p.Expr, frame: Frame) -> tuple[tuple[str, int], ...]:
+        """What is divided by behind a false operand: `i and i % N == 0` asks for N on the first micro-batch too."""
+        rest = node.values[node.values.index(item) + 1 :]
+        calm = [v for v in rest if not any(isinstance(n, p.Call | p.NamedExpr) for n in self.static.walk(v))]
+        values = [self.eval(v, frame) for v in calm if "%" in p.text(v)]
+        return tuple(m for v in values if isinstance(v, Lit) for m in v.moduli)
 
     # --- comparisons ---------------------------------------------------------------------------
 
