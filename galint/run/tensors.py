@@ -59,7 +59,7 @@ class Tensors(Compare):
     def _average(self, left: Tensor, right: Value) -> Tensor:
         """A sum over a micro-batch, divided by a sum or a count over the same: as a mean, it does not grow with the batch."""
         out = left.copy()
-        out.summed, out.reduced = False, True
+        out.summed = False
         if isinstance(right, Tensor):
             out.unknown_scale = left.unknown_scale or right.unknown_scale
             out.hidden |= right.keys | right.hidden

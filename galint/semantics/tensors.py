@@ -144,10 +144,11 @@ def _item(m: Calls, s: Site) -> Value | None:
 
 def _size(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Tensor | Opaque):
+        summed = isinstance(s.receiver, Tensor) and s.receiver.summed  # a sum is one number, and counts no samples
         return Opaque(
             f"{s.receiver.path}.{s.name}({', '.join(str(a.value) for a in s.args if isinstance(a, Lit))})",
             data=True,
-            born=s.receiver.born,
+            born=0 if summed else s.receiver.born,
         )
     return None
 
@@ -178,6 +179,8 @@ def _sum(m: Calls, s: Site) -> Value | None:
     out = target.copy()
     # A sum over already reduced losses adds a few terms; a sum over samples is a sum loss.
     out.summed = target.summed or not target.reduced
+    along = len(s.args) > (s.receiver is None) or not s.kwargs.keys().isdisjoint({"dim", "axis"})
+    out.reduced = target.reduced or not along
     return out
 
 
