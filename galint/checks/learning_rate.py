@@ -23,9 +23,10 @@ class Rate(Enum):
 
 def rate(view: View, keys: frozenset[str]) -> Rate:
     """How N, spelled in one of these ways, enters what is assigned to a learning rate, also by way of a batch size."""
-    last = {re.findall(r"[A-Za-z_]\w*", key)[-1] for key in keys if re.search(r"[A-Za-z_]", key)}
+    last = {re.findall(r"[A-Za-z_]\w*", key)[-1] for key in keys if re.search(r"[A-Za-z_]", key)} | view.static.divisors
     out = Rate.FREE
     assignments = _assignments(view)
+    last |= {terminal(a.targets[0]) for a in assignments if isinstance(a, p.Assign) and _gives(a.value, last)} - {""}
     for _ in range(2):
         found: set[str] = set()
         for node in assignments:
@@ -46,6 +47,11 @@ def rate(view: View, keys: frozenset[str]) -> Rate:
     return out
 
 
+def _gives(value: p.Expr, names: set[str]) -> bool:
+    """Whether a value is one of some settings and nothing more: `accum = args.accum`."""
+    return isinstance(value, p.Name | p.Attr | p.Subscript) and terminal(value) in names
+
+
 def _assignments(view: View) -> list[p.Assign | p.AugAssign]:
     return [
         node
@@ -57,7 +63,7 @@ def _assignments(view: View) -> list[p.Assign | p.AugAssign]:
 
 
 def _words(view: View, value: p.Node) -> set[str]:
-    return {terminal(n) for n in view.static.walk(value) if isinstance(n, p.Name | p.Attr)}
+    return {terminal(n) for n in view.static.walk(value) if isinstance(n, p.Name | p.Attr | p.Subscript)}
 
 
 def _divisors(view: View, node: p.Assign | p.AugAssign) -> set[str]:
