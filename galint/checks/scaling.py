@@ -15,6 +15,7 @@ from galint.run.nodes import path_terminal
 from galint.source import Span
 
 _CHUNKY = re.compile(r"micro|chunk|accum|split|mini|sub|batch|piece|part|shard|round", re.I)
+_DIVIDES = re.compile(r"\b(chunk|split|tensor_split)\(")
 _RESCALES = re.compile(r"^_*(re)?(scale|normali[sz]e|div(ide)?|mul(tiply)?)_?(model_)?grad(ient)?s?_*$", re.I)
 
 
@@ -136,9 +137,20 @@ def is_accumulation(view: View, step: Step, guarded: bool) -> bool:
             return not re.search(r"epoch|episode|rollout|task|step", spelled, re.I) or bool(
                 re.search(r"accum|\bacc_|grad|micro|chunk|mini|sub|bs\b|batch", spelled, re.I)
             )
-        if _CHUNKY.search(spelled) or _CHUNKY.search(p.text(node.target)):
+        if _CHUNKY.search(spelled) or _CHUNKY.search(p.text(node.target)) or _divided(view, node):
             return not re.search(r"episode|task|trajector|rollout|epoch", spelled, re.I)
     return False
+
+
+def _divided(view: View, loop: p.For) -> bool:
+    """Whether a loop runs over the parts of a batch that a line before it has divided: `xs = x.chunk(n)`."""
+    names = {n.id for n in view.static.walk(loop.iter) if isinstance(n, p.Name)}
+    return any(
+        isinstance(node, p.Assign)
+        and _DIVIDES.search(p.text(node.value))
+        and not names.isdisjoint(n.id for t in node.targets for n in view.static.walk(t) if isinstance(n, p.Name))
+        for node in view.static.everything()
+    )
 
 
 def loop_node(view: View, span: Span | None) -> p.Node | None:

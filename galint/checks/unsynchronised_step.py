@@ -17,7 +17,7 @@ CODE = "GA603"
 WITNESS = "even"
 _SYNC = re.compile(r"sync(?!_?b(n|atch))", re.I)
 """A condition about gradient synchronisation; `sync_bn` is about BatchNorm's statistics."""
-_NAMES = {"ddp": "DDP", "fsdp": "FSDP", "apex-ddp": "apex DDP"}
+_NAMES = {"ddp": "DDP", "fsdp": "FSDP", "apex-ddp": "apex DDP", "fabric": "Fabric"}
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def fault(view: View, entries: list[Entry], module: Any) -> tuple[Span, str] | N
     flags = [(e, dict(e.facts.synced).get(ident)) for e in entries]
     last = entries[-1]
     if all(flag is None for _, flag in flags):
-        if module.wrap == "fsdp" or not all(ident in e.facts.bypassed for e in entries):
+        if module.wrap in {"fsdp", "fabric"} or not all(ident in e.facts.bypassed for e in entries):
             return None
         if any(
             e.kind == "forward" and e.micro == last.micro and e.data.get("ident") == module.ident
