@@ -36,6 +36,8 @@ NOT_RUN_PROJECTS = {
     "ok_GA103-parts_summed_before_backward": "a mean over the parts of a batch is seen as a division of its loss",
     "GA601-joined_options_choose_the_way": "processes on several GPUs",
     "ok_GA201-rate_divided_by_n": "the gradient is N times the large batch's, and the learning rate an Nth",
+    "ok_GA201-rate_divided_by_another_name": "the gradient is N times the large batch's, and the learning rate an Nth",
+    "GA201-sum_over_its_own_count": "a sum has no scale of its own, as far as the observer sees",
     "ok_GA201-nominal_batch_rounded": "the loss is a sum, and its function is out of sight",
     "ok_GA303-first_step_left_out": "the dropped window is counted with the next one",
     "ok_GA302-losses_divided_in_a_dict": "a division is seen at the loss, not at the terms that it is the sum of",

@@ -53,6 +53,16 @@ def test_the_short_way_leaves_the_rest_to_the_walk(case: str) -> None:
     assert glance(loss) is None
 
 
+@pytest.mark.parametrize(("n", "factors"), [(4, []), (2, [0.5])])
+def test_a_mean_of_two_terms_is_no_accumulation_unless_n_is_two(n: int, factors: list[float]) -> None:
+    z = X.clone().requires_grad_()
+    mean = read_loss((F.cross_entropy(z, Y) + F.mse_loss(z, X)) / 2)
+    assert mean.addends == 2
+    assert [f for f in mean.accumulating(n, {n, 2}) if f != 1] == factors
+    own = read_loss(F.cross_entropy(z, Y) / 2)
+    assert own.accumulating(n, {n}) == [0.5]  # a loop that divides by the wrong N
+
+
 def test_what_autograd_backward_accepts_is_left_to_the_walk() -> None:
     assert glance([X]) is None
     assert glance(None) is None

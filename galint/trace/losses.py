@@ -114,6 +114,8 @@ class LossInfo:
     """The numbers in `factor` one by one; True for a division."""
     scale: Lazy = field(default_factory=Lazy)
     terms: list[float] = field(default_factory=list)
+    """The weights of the addends, where these differ."""
+    addends: int = 1
 
     def times(self, value: Any, divide: bool) -> None:
         """Note a scalar multiplication or division of the loss."""
@@ -122,14 +124,16 @@ class LossInfo:
         one.times(value, divide)
         self.operations.append((one, divide))
 
-    def accumulating(self, lengths: set[int]) -> list[float]:
-        """The factors that stand for accumulation, given what N may be.
+    def accumulating(self, n: int, lengths: set[int]) -> list[float]:
+        """The factors that stand for accumulation, given the window's length and what N may be besides.
 
-        A constant such as 0.5 in `0.5 * loss` is part of the loss. A number that is 1/N or N is not; where
-        there is none, divisions by whole numbers count (a loop that divides by the wrong N).
+        A constant such as 0.5 in `0.5 * loss` is part of the loss, and so is the 2 in `(a + b) / 2`. A number that is
+        1/N or N is not; where there is none, divisions by whole numbers count (a loop that divides by the wrong N).
         """
+        mean = 1.0 / self.addends if self.addends > 1 and self.addends != n else None
         values = [(one.value(), divide) for one, divide in self.operations]
-        wanted = [x for n in lengths if n > 1 for x in (float(n), 1.0 / n)]
+        values = [(v, divide) for v, divide in values if mean is None or abs(v - mean) > 1e-6 * mean]
+        wanted = [x for k in lengths if k > 1 for x in (float(k), 1.0 / k)]
         chosen = [v for v, _ in values if any(abs(v - x) <= 1e-6 * x for x in wanted)]
         if not chosen:
             chosen = [v for v, divide in values if divide and v and abs(1 / v - round(1 / v)) <= 1e-6 / v]
@@ -255,6 +259,7 @@ def _walk(node: Any, info: LossInfo, depth: int) -> None:
             node = live[0]
         elif stem in ("AddBackward", "SubBackward"):
             if len(live) == 1:
+                info.addends += len(parents) - 1
                 node = live[0]
                 continue
             _terms(live, info, depth)
@@ -338,6 +343,7 @@ def _terms(live: list[Any], info: LossInfo, depth: int) -> None:
         parts.append(part)
     factors = [part.factor.value() for part in parts]
     reductions = {part.reduction for part in parts}
+    info.addends += sum(part.addends for part in parts) - 1
     known = next((p for p in parts if p.reduction == "mean"), parts[0])
     if reductions == {"sum"} and len({round(f, 12) for f in factors}) == 1:
         chosen = parts[0]

@@ -175,7 +175,7 @@ def own_scales(entries: list[Pending], n: int, lengths: set[int]) -> list[float 
         entry.micro.scale = entry.info.scale.value()
         entry.micro.items = entry.info.items.value() if entry.info.items is not None else None
     for entry in entries:
-        entry.micro.divisions = entry.info.accumulating(lengths)
+        entry.micro.divisions = entry.info.accumulating(n, lengths)
     factors: list[float | None] = [
         math.prod(e.micro.divisions) if e.info.reduction == "mean" else None for e in entries
     ]

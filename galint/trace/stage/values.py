@@ -100,7 +100,7 @@ class Flow:
     that the slice could not know and took as one.
     """
 
-    __slots__ = ("assumed", "module", "parts", "prediction", "stamp", "target", "tensor", "visible", "world")
+    __slots__ = ("addends", "assumed", "module", "parts", "prediction", "stamp", "target", "tensor", "visible", "world")
 
     def __init__(
         self,
@@ -121,6 +121,8 @@ class Flow:
         self.assumed = assumed
         self.parts = parts
         self.module: torch.nn.Module | None = None
+        self.addends = 1
+        """How many losses were added before any was computed; the graph shows each, for a mean of them divides by it."""
         self.stamp = world.stamp
         """The state of the parameters when it was made."""
 
@@ -142,6 +144,8 @@ class Flow:
         if self.tensor is None:
             assert self.prediction is not None and self.target is not None
             self.tensor = torch.nn.functional.mse_loss(self.prediction, self.target)
+            for _ in range(self.addends - 1):
+                self.tensor = self.tensor + 0.0
         return self.tensor
 
     def become(self, tensor: torch.Tensor, *others: Flow, assumed: frozenset[str] = frozenset()) -> Flow:
@@ -167,7 +171,10 @@ class Flow:
                 and other.tensor is None
                 and other.prediction is not None
             ):
-                return self.world.passed_on([self, other], False)
+                both = self.world.passed_on([self, other], False)
+                if op == "+" and isinstance(both, Flow):
+                    both.addends = self.addends + other.addends
+                return both
             if op in {"+", "-"}:
                 a, b = (other.loss, self.loss) if reverse else (self.loss, other.loss)
                 return self.become(OPERATORS[op](a, b), other)
@@ -180,7 +187,9 @@ class Flow:
                 return self.become(OPERATORS[op](*pair))
             return self
         if op in {"+", "-"} and isinstance(other, Unknown) and not other.modules:
-            return self  # a term without a gradient
+            return self.become(
+                self.loss + 0.0
+            )  # a term without a gradient, which counts where a mean of terms is taken
         name = other.path if isinstance(other, Unknown) else text
         return self.become(self.loss, assumed=frozenset({name}))
 
