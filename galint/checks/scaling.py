@@ -34,6 +34,8 @@ class Scaling:
     """Of the loss's addends."""
     unscaled: bool
     assumptions: tuple[str, ...]
+    waits: bool = False
+    """No step applies the window: the guard is never true again."""
 
 
 def scalings(view: View) -> Iterator[Scaling]:
@@ -41,11 +43,12 @@ def scalings(view: View) -> Iterator[Scaling]:
     if view.engine_on:
         return
     for ledger in view.ledgers:
-        if view.run.facts.get("closure") or view.run.facts.get("manual_grad") or _rescaled(view):
+        waits = view.stalled(ledger)
+        closure = view.run.facts.get("closure") and waits is None
+        if closure or view.run.facts.get("manual_grad") or _rescaled(view):
             continue
         cadence = view.cadence(ledger)
-        steps = view.steps(ledger)
-        chosen = steady(view, steps)
+        chosen = [waits] if waits is not None else steady(view, view.steps(ledger))
         whole = [s for s in chosen if cadence is not None and len(dict.fromkeys(s.window)) == cadence.n]
         for step in whole or chosen:
             distinct = list(dict.fromkeys(e.micro for e in step.applied))
@@ -81,6 +84,7 @@ def scalings(view: View) -> Iterator[Scaling]:
                     coefficients,
                     _unscaled(view, ledger, entry, coefficients, keys - shared, shared, passes, len(window)),
                     _assumptions(view, entry),
+                    waits is not None,
                 )
 
 

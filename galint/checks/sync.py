@@ -34,10 +34,13 @@ class SyncWindow:
 
 def windows(view: View) -> Iterator[SyncWindow]:
     """Full windows of models whose wrapping is visible; a step that runs a closure evaluates one batch again instead."""
-    if view.run.facts.get("closure") or _alone(view.scenario.choices):
+    if _alone(view.scenario.choices):
         return
     for ledger in view.ledgers:
-        for step in view.steps(ledger)[1:3] or view.steps(ledger)[:1]:
+        waits = view.stalled(ledger)
+        if view.run.facts.get("closure") and waits is None:
+            continue
+        for step in [waits] if waits is not None else view.steps(ledger)[1:3] or view.steps(ledger)[:1]:
             total = list(dict.fromkeys(step.window))
             if len(total) < 2 or not step.applied or not view.repeats(step):
                 continue

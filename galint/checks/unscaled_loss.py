@@ -56,10 +56,13 @@ def _finding(view: View, scaling: Scaling) -> Finding:
     own = next(iter(weights.values()), ONE)
     # What every loss is weighed with belongs to the large batch's loss too.
     weighed = bool(own.symbols) and set(weights.values()) == {own}
+    outcome = f"the applied gradient is {n} times the large batch's"
+    if scaling.waits:
+        outcome = f"once a step applies them, it applies {n} times the large batch's gradient"
     return Finding(
         CODE,
         scaling.backward.span,
-        f"the losses of {name} micro-batches are summed without 1/N: the applied gradient is {n} times the large batch's",
+        f"the losses of {name} micro-batches are summed without 1/N: {outcome}",
         step=scaling.step,
         window=n,
         related=view.places(scaling.step),

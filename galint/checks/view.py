@@ -98,6 +98,22 @@ class View:
         }
         return [t for t in dict.fromkeys(ledger.window) if t not in later]
 
+    def stalled(self, ledger: OptimizerLedger) -> Step | None:
+        """The window that waits for a step which never comes, as a step at the guard would apply it.
+
+        None where steps go on. GA401 speaks of such a guard; how the losses are scaled is a question of its own.
+        """
+        cadence, steps = self.cadence(ledger), self.steps(ledger)
+        if cadence is None or cadence.n < 2 or len(steps) > 2:
+            return None
+        waiting = self.left(ledger)
+        if len(waiting) <= 2 * cadence.n:
+            return None
+        window = waiting[: cadence.n]
+        held = [e for e in ledger.pending if e.micro in window and not e.applied]
+        last = steps[-1]
+        return Step(ledger.name, last.span, last.seq, held, [], [], window, [], last.guards, last.position)
+
     def lone(self, ledger: OptimizerLedger) -> bool:
         """True when no other optimizer could own the gradients, or the code shows who owns them."""
         if len(self.ledgers) <= 1 or self._one_after_the_other:
