@@ -9,6 +9,7 @@ from pathlib import Path
 from galint import program as p
 from galint.config import Config
 from galint.diagnostic import Diagnostic
+from galint.errors import ParseError
 from galint.run.explore import Exploration, Explorer
 from galint.run.nodes import children, terminal
 from galint.run.project import Linked, Project
@@ -16,7 +17,7 @@ from galint.run.reach import BACKWARD
 from galint.run.static import Static
 from galint.semantics.configured import configured
 from galint.source import Span
-from galint.syntax import parse
+from galint.syntax import parse, parse_older
 
 _INSTALLED = {"site-packages", "dist-packages"}
 """Folders of installed packages are no project: their files are linted each on its own."""
@@ -88,9 +89,20 @@ def _project(program: p.Program, root: Path | None, path: Path | None) -> Projec
     """The project files that a program imports; None where there is no root to stay inside."""
     if root is None or path is None or _INSTALLED & set(path.parts):
         return None
-    project = Project(root.absolute(), path.absolute(), parse)
+    project = Project(root.absolute(), path.absolute(), _parse)
     project.collect(program)
     return project
+
+
+def _parse(text: str) -> p.Program:
+    """A file that the linted one imports. Raises ParseError."""
+    try:
+        return parse(text)
+    except ParseError:
+        older = parse_older(text, parse)
+        if older is None:
+            raise
+        return older
 
 
 def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:

@@ -17,7 +17,7 @@ from galint.explain import LoopView, acquitted, at_line, automatic, launched, vi
 from galint.registry import RULES
 from galint.run.project import STRIDE
 from galint.source import Source, Span
-from galint.syntax import MANY_BACKWARDS, deep, parse, portions
+from galint.syntax import MANY_BACKWARDS, deep, parse, parse_older, portions
 
 _UNREADABLE = next(rule for rule in RULES if rule.code == "GA000")
 
@@ -81,6 +81,7 @@ def _linted(
 ) -> tuple[Report, Analysis | None]:
     report = Report(files=1)
     selected = config.codes_for(source.path)
+    invalid: list[Diagnostic] = []
     try:
         program = parser(source.text)
     except TooLarge as error:
@@ -89,26 +90,33 @@ def _linted(
     except TooComplex as error:
         return _refused(report, source, error), None
     except ParseError as error:
-        report.followed = []
-        if "GA000" in selected:
-            span = Span(error.row, max(error.column - 1, 0), error.row, error.column)
-            found = Diagnostic("GA000", "syntax-error", _UNREADABLE.severity, error.message, source.filename, span)
-            report.diagnostics = [found]
-        return report, None
+        invalid = [_invalid(source, error)] if "GA000" in selected else []
+        older = parse_older(source.text, parser)
+        if older is None:
+            report.diagnostics, report.followed = invalid, []
+            return report, None
+        program = older
     if is_large(source.text) and (whole := _by_portions(source, config, root)) is not None:
         return whole, None
     try:
         analysis = analyse(program, config, root, source.path)
     except RecursionError:
+        report.diagnostics = invalid
         span = program.body[0].span
         report.loops, report.not_understood = 1, [NotUnderstood(source.filename, span, "the code nests too deeply")]
         return report, None
     if analysis is not None:
         _tell(report, analysis, source, selected)
+    report.diagnostics += invalid
     if analysis is None or analysis.project is None:
         report.followed = []
     _suppress(report, source, program.comments, selected)
     return report, analysis
+
+
+def _invalid(source: Source, error: ParseError) -> Diagnostic:
+    span = Span(error.row, max(error.column - 1, 0), error.row, error.column)
+    return Diagnostic("GA000", "syntax-error", _UNREADABLE.severity, error.message, source.filename, span)
 
 
 def is_large(text: str) -> bool:

@@ -206,10 +206,22 @@ def test_the_same_code_in_another_dress_gets_the_same_findings(change: object) -
     assert codes == [d.code for d in lint(change(HEAD + LOOP).encode()).diagnostics]
 
 
-@pytest.mark.parametrize("text", ["print 'x'\n", "exec code in space\n", "raise E, 'x'\n"])
-def test_python_2_is_a_syntax_error_of_one_line(text: str) -> None:
-    found = lint((HEAD + LOOP + text).encode()).diagnostics
-    assert [d.code for d in found] == ["GA000"] and "\n" not in found[0].message
+@pytest.mark.parametrize(
+    "text", ["print 'x'\n", "print\nprint 'x' % 1,\n", "exec code\n", "def f():\n    raise E, 'x'\n", "try:\n    f()\nexcept E, e:\n    print e\n",
+             "print >>out, a, b; x = a <> 10L\n"]
+)  # fmt: skip
+def test_python_2_is_a_syntax_error_of_one_line_and_its_loops_are_read(text: str) -> None:
+    report = lint((HEAD + LOOP + text).encode())
+    known = lint((HEAD + LOOP).encode())
+    wrong = [d for d in report.diagnostics if d.code == "GA000"]
+    assert len(wrong) == 1 and "\n" not in wrong[0].message
+    assert [d for d in report.diagnostics if d.code != "GA000"] == known.diagnostics != []
+    assert (report.loops, report.understood) == (known.loops, known.understood)
+
+
+@pytest.mark.parametrize("text", ["print 'x' 'y\n", "loss.backward() step\n", "x = `a`\n", "print (x), 'y' if\n"])
+def test_what_is_no_python_at_all_is_a_syntax_error_alone(text: str) -> None:
+    assert [d.code for d in lint((HEAD + LOOP + text).encode()).diagnostics] == ["GA000"]
 
 
 def test_bytes_that_do_not_decode_are_said_and_latin_1_is_read() -> None:
