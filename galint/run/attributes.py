@@ -16,6 +16,7 @@ from galint.run.names import (
     RANK_NAME,
 )
 from galint.run.nodes import global_name, path_terminal, terminal
+from galint.run.unknowns import rounded
 from galint.run.values import (
     FALSE,
     TRUE,
@@ -296,6 +297,9 @@ class Attributes(Gradients):
         if isinstance(value, Tensor):
             return value
         if isinstance(value, Opaque):
+            below, above, _ = bounds
+            if below is None and isinstance(above, Opaque) and rounded(above) is not None and not value.data:
+                return Iterable("islice", [value], above)  # `batches[: len(batches) // N * N]`
             if value.data or value.kind == "loader":
                 return Opaque(
                     f"{value.path}[…]", data=True, born=max([value.born, *(self.born_of(b) for b in bounds if b)])

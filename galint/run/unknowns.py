@@ -93,6 +93,10 @@ class Unknowns(Machine):
                 self.result.known[value.path] = self.scenario.window  # also where a later call spells it alike
                 self.result.roles[value.path] = "window"
                 return Lit(self.scenario.window, frozenset({value.path}), text=value.path, born=value.born)
+        if (whole_units := rounded(value)) is not None:
+            total, unit = self.demand(whole_units[0], role), self.demand(whole_units[1], "window")
+            if total is not None and unit is not None and unit.value:
+                return Lit(total.value // unit.value * unit.value, total.keys | unit.keys)
         if value.deferred is not None and not whole:
             op, left, right = value.deferred
             below = "window" if self._counts_windows(value) else role
@@ -344,3 +348,21 @@ def setting(test: p.Expr, value: Lit) -> str:
         key = min(value.keys)
         return key if bare is test else f"not {key}"
     return p.text(test)
+
+
+def rounded(value: Opaque) -> tuple[Value, Value] | None:
+    """What `total // n * n` rounds down, and to multiples of what; None for anything else."""
+    if value.deferred is None or value.deferred[0] != "*":
+        return None
+    _, left, right = value.deferred
+    for quotient, unit in ((left, right), (right, left)):
+        inner = quotient.deferred if isinstance(quotient, Opaque) else None
+        if inner is not None and inner[0] == "//" and _same(inner[2], unit):
+            return inner[1], unit
+    return None
+
+
+def _same(one: Value, other: Value) -> bool:
+    if isinstance(one, Lit) and isinstance(other, Lit):
+        return bool(one.value == other.value)
+    return isinstance(one, Opaque) and isinstance(other, Opaque) and one.path == other.path
