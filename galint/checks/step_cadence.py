@@ -37,7 +37,7 @@ def check(view: View) -> Iterator[Finding]:
         divided = {view.coefficient(e).value * cadence.n for s in steps for e in s.applied}
         if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1 and divided != {1}:
             continue  # `micro == 3` from zero is a window of four
-        if _asked(view, steps, cadence) == {cadence.n} and not _ahead(view, ledger, steps, cadence.guard.span):
+        if _asked(view, steps, cadence) == {cadence.n} and not _ahead(view, steps):
             continue  # the guard itself was asked N times a window
         fault = _fault(view, ledger, steps, lengths, cadence)
         if fault is None or cadence.guard.span in reported:
@@ -108,11 +108,15 @@ def _asked(view: View, steps: list[Step], cadence: Cadence) -> set[int]:
     return out if asked else set()
 
 
-def _ahead(view: View, ledger: OptimizerLedger, steps: list[Step], guard: Span) -> bool:
-    """True when each step stands before the backward of its own micro-batch, which the next window then begins with."""
-    stepping = {e.micro for e in view.guard_events if e.span == guard and e.data["taken"] == e.data["steps"]}
-    begun = [window[0] for window in (*(s.window for s in steps[1:]), ledger.window) if window]
-    return bool(begun) and stepping.issuperset(begun)
+def _ahead(view: View, steps: list[Step]) -> bool:
+    """True when each step stands before the backward of its own pass through the loop, and after none of it."""
+    ran = [(b.seq, tuple(iteration for _, _, iteration in b.where)) for b in view.run.backwards]
+    for step in steps:
+        before = max((b for b in ran if b[0] < step.seq), default=None)
+        after = min((b for b in ran if b[0] > step.seq), default=None)
+        if before is None or after is None or before[1] == step.position or after[1] != step.position:
+            return False
+    return bool(steps)
 
 
 def _judged(view: View, steps: list[Step], n: int) -> list[Step]:

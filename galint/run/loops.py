@@ -65,11 +65,12 @@ class Loops(Branches):
         if not isinstance(node, p.For | p.While):
             return False
         if isinstance(node, p.For):
-            names = {n.id for n in self.static.walk(node.target) if isinstance(n, p.Name)}
+            names = {terminal(n) for n in self.static.walk(node.target) if isinstance(n, p.Name | p.Attr)}
             if names & self.static.counters:
                 return True
         moved = {terminal(s.target) for s in node.body if isinstance(s, p.AugAssign) and s.op == "+"}
-        return any(not _EPOCH.search(name) for name in moved & (self.static.counters | self.static.window_names))
+        names = self.static.counters | self.static.window_names
+        return any(not _EPOCH.search(name) for name in moved & names) or _collects(node)
 
     def _inner_loops(self, stmt: p.Node) -> list[p.For | p.While]:
         out: list[p.For | p.While] = []
@@ -189,6 +190,7 @@ class Loops(Branches):
         """A while loop."""
         role = self._role_of(stmt)
         loop = self._enter(stmt)
+        ahead = _drawn_ahead(stmt) if role in {"length", "window"} else ()
         tags = self.static.body_tags(stmt.body)
         limit = {"idle": 4, "other": 8, "epochs": 2}.get(role, 400)
         drives = frame.yields is not None  # a generator's loop lasts as long as the loop that it drives
@@ -211,6 +213,9 @@ class Loops(Branches):
                     return self.run_body(stmt.orelse, frame) if stmt.orelse else None
                 before = len(self.result.backwards)
                 self._next(loop, role)
+                for name in ahead:
+                    if (drawn := frame.vars.get(name)) is not None:
+                        frame.vars[name] = self.stamp(drawn, loop.token)
                 loop.residual.clear()
                 signal = self.run_body(stmt.body, frame)
                 if signal is BREAK:
@@ -228,3 +233,27 @@ class Loops(Branches):
         return {"window": self.scenario.window, "windows": 3, "epochs": self.scenario.epochs, "length": 400}.get(
             role, 3
         )
+
+
+def _collects(loop: p.For | p.While) -> bool:
+    """`parts.append(batch)`, then `if len(parts) < n: continue`: a pass goes on only when enough of them are there."""
+    calls = [s.value.func for s in loop.body if isinstance(s, p.ExprStmt) and isinstance(s.value, p.Call)]
+    filled = {terminal(f.value) for f in calls if isinstance(f, p.Attr) and f.name == "append"} - {""}
+    waits = [s.test for s in loop.body if isinstance(s, p.If) and isinstance(s.body[-1], p.Continue)]
+    return any(re.search(rf"len\((\w+\.)*{re.escape(name)}\)", p.text(test)) for name in filled for test in waits)
+
+
+def _drawn_ahead(loop: p.While) -> tuple[str, ...]:
+    """What each pass of `while x is not None` finds drawn, by the pass before or ahead of the loop, and draws anew."""
+    test = loop.test
+    if not isinstance(test, p.Compare) or test.ops not in {("is not",), ("!=",)} or not isinstance(test.left, p.Name):
+        return ()
+    for stmt in loop.body:
+        if isinstance(stmt, p.Assign) and isinstance(stmt.value, p.Call):
+            target = stmt.targets[0]
+            names = tuple(
+                e.id for e in (target.elts if isinstance(target, p.Sequence) else (target,)) if isinstance(e, p.Name)
+            )
+            if test.left.id in names:
+                return names
+    return ()

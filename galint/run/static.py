@@ -161,7 +161,9 @@ class Static(Reach):
             self._divisors(test, names)
             for node in self.walk(test):
                 if isinstance(node, p.BinOp) and node.op == "%":
-                    self.counters |= {n.id for n in self.walk(node.left) if isinstance(n, p.Name)}
+                    self.counters |= {terminal(n) for n in self.walk(node.left) if isinstance(n, p.Name | p.Attr)} - {
+                        "self"
+                    }
                     self.divisors.add(terminal(node.right))
         assigns: dict[str, list[p.Expr]] = defaultdict(list)
         for body in self.bodies:
