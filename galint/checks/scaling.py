@@ -141,7 +141,8 @@ def is_accumulation(view: View, step: Step, guarded: bool) -> bool:
             return not re.search(r"epoch|episode|rollout|task|step", spelled, re.I) or bool(
                 re.search(r"accum|\bacc_|grad|micro|chunk|mini|sub|bs\b|batch", spelled, re.I)
             )
-        if _CHUNKY.search(spelled) or _CHUNKY.search(p.text(node.target)) or _divided(view, node):
+        told = _CHUNKY.search(spelled) or _CHUNKY.search(p.text(node.target))
+        if told or _divided(view, node) or view.static.gathers(node):
             return not re.search(r"episode|task|trajector|rollout|epoch", spelled, re.I)
     return False
 

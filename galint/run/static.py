@@ -261,6 +261,16 @@ class Static(Reach):
         tags = self.body_tags(loop.body)
         return BACKWARD in tags and (STEP in tags or not collected)
 
+    def gathers(self, loop: p.For) -> bool:
+        """True for a loop over batches that were appended to a list until it was as long as wanted."""
+        name = terminal(loop.iter)
+        if not isinstance(loop.iter, p.Name | p.Attr) or "append" not in self.uses.get(name, ()):
+            return False
+        asked = re.compile(rf"\blen\((\w+\.)*{re.escape(name)}\)")
+        tests = [p.text(n.test) for n in self.everything() if isinstance(n, p.If)]
+        told = [t for t in tests if asked.search(t)]
+        return bool(told) and not any(map(_PLAYED.search, (*told, p.text(loop.iter), p.text(loop.target))))
+
     def names_in(self, expr: p.Expr) -> list[str]:
         """The last names of what an expression reads and calls."""
         return [t for n in self.walk(expr) if isinstance(n, p.Name | p.Attr | p.Call) and (t := terminal(n))]
