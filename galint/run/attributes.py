@@ -349,7 +349,9 @@ class Attributes(Gradients):
                 return made
             if isinstance(stored := value.items.get(key), Tensor):
                 return stored  # `batch["prediction"] = model(batch["input"])`
-            born = max(value.born, self.born_of(index))
+            named = isinstance(index, Lit) and isinstance(index.value, str) and value.data and value.born
+            # Each index finds samples of its own; `batch[task]` is a part of the one batch, whatever the loop over tasks.
+            born = value.born if named else max(value.born, self.born_of(index))
             if (isinstance(index, Lit) and index.born) or self.is_data(index):
                 return Opaque(p.text(node), data=True, born=born, modules=value.modules)
             return Opaque(f"{value.path}[…]", data=value.data, born=born, modules=value.modules)

@@ -281,6 +281,7 @@ class Explorer(Fitting):
         except RecursionError:
             machine.result.stopped = "the code nests too deeply"
             machine.result.truncated = True
+        machine.settle_micros()
         machine.result.fuel = fuel - machine.fuel
         machine.result.facts["from_module"] = entry.function is None
         self.spent += machine.result.fuel

@@ -177,8 +177,22 @@ class Gradients(Unknowns):
         """Remember where a micro-batch stands, at its first backward."""
         if token not in self.result.micros:
             path = self.where()
+            self.drawn[token] = next(
+                (k for k, loop in enumerate(self.loops, start=1) if loop.token == token), len(path)
+            )
             last = path[-1] if path else (None, 0, 0)
             self.result.micros[token] = Micro(token, last[0], last[1], last[2], path, self.file)
+
+    def settle_micros(self) -> None:
+        """Move micro-batches to the loop that drew them, where the loop of their backwards never draws any of its own:
+        `for task in tasks: loss(batch[task]).backward()` runs through the parts of one micro-batch.
+        """
+        micros = self.result.micros
+        draws = {m.loop for token, m in micros.items() if self.drawn.get(token, 0) >= len(m.path)}
+        for token, micro in micros.items():
+            if micro.loop not in draws and (path := micro.path[: self.drawn[token]]):
+                loop, serial, iteration = path[-1]
+                micros[token] = Micro(token, loop, serial, iteration, path, micro.file)
 
     # --- changing ------------------------------------------------------------------------------
 

@@ -31,6 +31,8 @@ class Machine:
         self.base = OptimizerLedger("")
         self.seq = 0
         self.tokens = 0
+        self.drawn: dict[int, int] = {}
+        """Micro-batch → how many of the loops around its first backward are those that drew it and those around them."""
         self.serials = 0
         self.idents = 0
         self.loops: list[LoopFrame] = []
