@@ -31,6 +31,10 @@ class Index:
         """Other names that the code gives a function: `go = run` and `go = partial(run, …)`, name → function."""
         self.method_aliases: dict[str, str] = {}
         """Other names for an object's own methods: `self.run = self._run_plain`."""
+        self.tables: dict[str, tuple[str, ...]] = {}
+        """Dictionaries of functions: name → the names of those."""
+        self.looked_up: dict[str, str] = {}
+        """What is looked up in a dictionary and called by a name of its own: `go = STEPS[kind]`, name → dictionary."""
         self._flat: dict[p.Node, tuple[list[p.Node], int, int]] = {}
         """Compound statement → all nodes of the top-level statement around it, and its own stretch of them."""
         self._kinds: dict[str, str] = {}
@@ -71,7 +75,15 @@ class Index:
                     self.uses[node.func.id].add("()")
             stack.extend([(child, below) for child in reversed(children(node))])
 
+    def _note_table(self, node: p.Assign) -> None:
+        name, value = terminal(node.targets[0]), node.value
+        if isinstance(value, p.Dict):
+            self.tables[name] = tuple(v.id for v in value.values if isinstance(v, p.Name))
+        elif isinstance(node.targets[0], p.Name) and (table := table_of(value)):
+            self.looked_up[name] = table
+
     def _note_alias(self, node: p.Assign) -> None:
+        self._note_table(node)
         value = node.value
         if isinstance(value, p.Call) and terminal(value.func) == "partial" and value.args:
             value = value.args[0].value
@@ -199,3 +211,11 @@ class Index:
         return frozenset(
             s for block in blocks if isinstance(block, tuple) for s in block[:-1] if isinstance(s, p.Raise)
         )
+
+
+def table_of(value: p.Expr) -> str:
+    """The dictionary that `TABLE[key]` or `TABLE.get(key)` looks something up in, else ""."""
+    if isinstance(value, p.Subscript):
+        return terminal(value.value) if isinstance(value.value, p.Name | p.Attr) else ""
+    gets = isinstance(value, p.Call) and isinstance(value.func, p.Attr) and value.func.name == "get"
+    return terminal(value.func.value) if gets and isinstance(value, p.Call) and isinstance(value.func, p.Attr) else ""

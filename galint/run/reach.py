@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from galint import program as p
-from galint.run.index import COMPOUND, Index
+from galint.run.index import COMPOUND, Index, table_of
 from galint.run.kinds import LOSS_NAME
 from galint.run.nodes import bails, children, terminal
 from galint.run.update_effects import is_update_effect
@@ -168,6 +168,8 @@ class Reach(Index):
                 calls.add((name, through_self))
         elif isinstance(func, p.Name):
             calls.add((name, True))
+        if table := table_of(func) or (self.looked_up.get(name, "") if isinstance(func, p.Name) else ""):
+            calls |= {(held, True) for held in self.tables.get(table, ())}
         if name == "update_params" and isinstance(func, p.Attr) and len(node.args) == 1:
             tags |= {BACKWARD, STEP}  # mmengine's OptimWrapper
         if name in _CALL_TAGS:
