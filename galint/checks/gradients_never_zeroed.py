@@ -24,6 +24,9 @@ def check(view: View) -> Iterator[Finding]:
         stale = [s for s in steps if s.carried]
         optimizer = view.run.optimizers.get(ledger.name)
         before = _cleared_before(view, ledger, stale)
+        if (every := _cleared_seldom(view, ledger, steps)) and view.lone(ledger):
+            yield _seldom(view, ledger, steps, every)
+            continue
         fresh_starts = len({m.serial for s in steps if s.window and (m := view.micro(s.window[-1]))}) if before else 1
         if not stale or len(stale) < len(steps) - fresh_starts or not view.accumulates(ledger):
             continue
@@ -51,6 +54,29 @@ def check(view: View) -> Iterator[Finding]:
             window=fresh,
             related=view.places(step)[:1],
         )
+
+
+def _cleared_seldom(view: View, ledger: OptimizerLedger, steps: list[Step]) -> int:
+    """N where each micro-batch is followed by a step, and only each N-th step by a clear; 0 otherwise."""
+    held = [len({e.micro for e in s.carried}) for s in steps]
+    every = held.index(0, 1) if 0 in held[1:] else 0
+    if every < 2 or len(held) < 2 * every or held != [k % every for k in range(len(held))]:
+        return 0
+    return every if all(len(dict.fromkeys(s.window)) == 1 and not s.lost for s in steps) else 0
+
+
+def _seldom(view: View, ledger: OptimizerLedger, steps: list[Step], every: int) -> Finding:
+    step = steps[every - 1]
+    cleared = next((m.span for m in steps[every].marks if m.kind == "clear"), None)
+    return Finding(
+        CODE,
+        step.span,
+        f"`{ledger.name}` steps on each micro-batch and is cleared after several only ({every} here): this step applies "
+        f"{every - 1} gradient{'s' if every > 2 else ''} again that earlier steps have applied",
+        step=step,
+        window=1,
+        related=(*(((cleared, "cleared here"),) if cleared is not None else ()), *view.places(step)[:1]),
+    )
 
 
 def _cleared_before(view: View, ledger: OptimizerLedger, stale: list[Step]) -> frozenset[Span]:

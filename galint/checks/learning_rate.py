@@ -9,7 +9,7 @@ from galint import program as p
 from galint.checks.view import View
 from galint.run.nodes import terminal
 
-_RATE = re.compile(r"(^|_)(lr|learning_?rate)(_|$)|base_lr", re.I)
+_RATE = re.compile(r"(^|_)(lr\d?|learning_?rate)(_|$)|base_lr", re.I)
 _COURSE = re.compile(r"sched|steps|iters|epochs|warm", re.I)
 
 

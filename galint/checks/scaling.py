@@ -202,7 +202,7 @@ def _unscaled(
     first = coefficients[0]
     if own not in coefficients and (own.value, own.symbols) != (first.value, first.symbols):
         return False  # rescaled after the window
-    if any("batch" in key and _ROUNDED.search(key) for key in keys):
+    if any("batch" in key and _ROUNDED.search(key) and not _TOTAL.search(key) for key in keys):
         return False  # N = round(nominal batch / batch size): such loops scale by samples somewhere
     if facts.keys & {"accelerate", "deepspeed", "mmengine"}:
         return False
@@ -255,6 +255,9 @@ def _is_setting(key: str) -> bool:
 
 _ROUNDED = re.compile(r"(?<!/)/(?!/)|\bround\b")
 """A quotient that need not be a whole number; `total // micro` is one, and says that N micro-batches make the total."""
+
+_TOTAL = re.compile(r"^(?!.*\bround\b)[^/]*(total|target|global|effective|desired|full)", re.I)
+"""A quotient of what several micro-batches make together, by its name."""
 
 _SUM = re.compile(r"reduction\s*(==?|is|:)\s*[\"']?sum", re.I)
 _REDUCTION = re.compile(r"reduc\w*\s*(==|!=)\s*[\"'](\w+)[\"']", re.I)

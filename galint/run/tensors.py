@@ -104,6 +104,10 @@ class Tensors(Compare):
             return self._late(tensor, tensor.copy())  # weights of the samples, not a factor of the whole
         if counts and sign < 0 and tensor.summed:
             return self._late(tensor, self._average(tensor, factor))
+        if isinstance(factor, Opaque) and _of_the_batch(factor, tensor):
+            out = tensor.copy()
+            out.hidden |= {factor.path}
+            return self._late(tensor, out)
         if isinstance(factor, Opaque):
             coefficient = self.symbol(factor)
             out = tensor.map(
@@ -180,6 +184,20 @@ def invert(coefficient: Coefficient) -> Coefficient:
 def _counts_own(count: Opaque, tensor: Tensor) -> bool:
     """Whether a number counts the samples of the very micro-batch that a tensor comes from, and not of a window."""
     return count.data and count.born == tensor.born and _COUNTS.search(count.path) is not None
+
+
+def _of_the_batch(factor: Value, tensor: Tensor) -> bool:
+    """Whether a factor is made of the micro-batch's own data and of numbers: it weighs samples, and cannot be 1/N.
+
+    A number of samples may be one: it makes a sum of a mean.
+    """
+    if isinstance(factor, Lit):
+        return factor.is_number and not factor.keys
+    if not isinstance(factor, Opaque):
+        return False
+    if factor.deferred is not None:
+        return factor.data and all(_of_the_batch(part, tensor) for part in factor.deferred[1:])
+    return factor.data and factor.born == tensor.born and not _COUNTS.search(factor.path)
 
 
 def _penalty(value: Opaque) -> frozenset[str] | None:

@@ -153,6 +153,12 @@ def _size(m: Calls, s: Site) -> Value | None:
     return None
 
 
+def _at_least(m: Calls, s: Site) -> Value | None:
+    """`torch.maximum(count, torch.tensor(1))`: the count, kept from being zero."""
+    first = s.arg(0, "input")
+    return first if len(s.all_args()) > 1 and isinstance(first, Opaque) and first.data else None
+
+
 def _mean(m: Calls, s: Site) -> Value | None:
     target = s.receiver if s.receiver is not None else s.arg(0, "input")
     if not isinstance(target, Tensor):
@@ -282,6 +288,10 @@ FUNCTIONS: dict[str, Meaning] = {
     "torch._foreach_div_": _foreach(-1),
     "torch.mean": _mean,
     "torch.sum": _sum,
+    "torch.maximum": _at_least,
+    "torch.max": _at_least,
+    "torch.clamp": _at_least,
+    "torch.clamp_min": _at_least,
     "torch.stack": _stack,
     "torch.cat": _stack,
     "torch.tensor": _tensor_from,

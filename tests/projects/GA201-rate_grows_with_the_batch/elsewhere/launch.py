@@ -5,5 +5,5 @@ from torch import nn
 from train import fit
 
 torch.manual_seed(0)
-loader = [(torch.randn(4, 8), torch.randint(0, 4, (4,))) for _ in range(8)]
-fit(nn.Linear(8, 4), loader, SimpleNamespace(base_lr=0.5, batch_size=4, epochs=2, accumulate_every=4))
+batches = [(torch.randn(4, 8), torch.randn(4, 8)) for _ in range(8)]
+fit(nn.Linear(8, 8), batches, {"lr0": 0.1}, SimpleNamespace(total_batch=16, micro_batch=4))
