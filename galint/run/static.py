@@ -36,6 +36,10 @@ class Static(Reach):
         self.window_names: set[str] = set()
         self.counters: set[str] = set()
         """Names that stand left of `% N` in a step's guard."""
+        self._asked: dict[str, list[p.Node]] = defaultdict(list)
+        """Where each of them does."""
+        self._counting: dict[str, set[p.For | None]] = {}
+        """The loops whose variable each of them is; None where it stands in no loop that gives it."""
         self.divisors: set[str] = set()
         """Names that stand for N in `% N`."""
         self.guard_names: set[str] = set()
@@ -161,7 +165,9 @@ class Static(Reach):
             self._divisors(test, names)
             for node in self.walk(test):
                 if isinstance(node, p.BinOp) and node.op == "%":
-                    self.counters |= {n.id for n in self.walk(node.left) if isinstance(n, p.Name)}
+                    for name in {n.id for n in self.walk(node.left) if isinstance(n, p.Name)}:
+                        self.counters.add(name)
+                        self._asked[name].append(node)
                     self.divisors.add(terminal(node.right))
         assigns: dict[str, list[p.Expr]] = defaultdict(list)
         for body in self.bodies:
@@ -246,6 +252,18 @@ class Static(Reach):
             }:
                 out.append(node.value)
         return []
+
+    def counted_by(self, loop: p.For, name: str) -> bool:
+        """True when a step's guard may read this loop's variable: no loop further in, or elsewhere, gives it that name anew."""
+        if name not in self._counting:
+            loops = [n for body in self.bodies for stmt in body for n in self.walk(stmt) if isinstance(n, p.For)]
+            holding = [(n, {*self.walk(n)}) for n in loops if name in self._given(n)]
+            around = [[(len(within), n) for n, within in holding if guard in within] for guard in self._asked[name]]
+            self._counting[name] = {min(found, key=lambda pair: pair[0])[1] if found else None for found in around}
+        return not self._counting[name].isdisjoint((loop, None))
+
+    def _given(self, loop: p.For) -> set[str]:
+        return {n.id for n in self.walk(loop.target) if isinstance(n, p.Name)}
 
     def collects(self, node: p.If) -> bool:
         """True for the guard of a step whose micro-batches were collected, and are run through under it."""
