@@ -196,7 +196,7 @@ class Unknowns(Machine):
             return "length" if role not in {"batch", "windows", "epochs"} else role
         if (
             value.deferred is None
-            and role in {"length", "epochs", "other", "limit"}
+            and role in {"length", "epochs", "other", "limit", "counter"}
             and (
                 names & self.static.divisors
                 or any(_ACCUMULATION.search(n) for n in (names & self.static.window_names) - self.static.counters)
