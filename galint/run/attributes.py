@@ -14,6 +14,7 @@ from galint.run.names import (
     ONE_RANK,
     ONE_WINDOW,
     RANK_NAME,
+    SETTINGS,
 )
 from galint.run.nodes import global_name, path_terminal, terminal
 from galint.run.values import (
@@ -331,6 +332,7 @@ class Attributes(Gradients):
                 if key in value.items:
                     return self.soft(value.items[key])
                 name = key if isinstance(key, str) and isinstance(index, Lit) else ""
+                kind = name if not SETTINGS.search(value.path) else ""  # a section of settings about optimizers
                 if isinstance(value, Optimizer) and isinstance(index, Lit):
                     value.items[key] = self.make_optimizer(f"{value.path}[{key!r}]")  # a container of optimizers
                     return value.items[key]
@@ -338,7 +340,7 @@ class Attributes(Gradients):
                 if isinstance(defaults, Mapping) and key in defaults.items:
                     return defaults.items[key]
                 made = self.make_opaque(
-                    f"{value.path}[{key!r}]" if name else f"{value.path}[{key}]", name, born=value.born
+                    f"{value.path}[{key!r}]" if name else f"{value.path}[{key}]", kind, born=value.born
                 )
                 made.modules |= value.modules
                 value.items[key] = made

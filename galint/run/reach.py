@@ -154,8 +154,8 @@ class Reach(Index):
             receiver = terminal(func.value)
             if name in {"backward", "manual_backward", "accumulate_gradients"}:
                 tags.add(BACKWARD)
-            elif name == "second_step":
-                tags.add(STEP)  # of sharpness-aware minimisation
+            elif name in {"second_step", "step_and_update_lr"}:
+                tags.add(STEP)  # of sharpness-aware minimisation; of an optimizer that holds its own schedule
             elif (name == "step" and not _NOT_STEPPERS.search(receiver) and receiver != "") or (
                 name == "step" and receiver == ""
             ):
