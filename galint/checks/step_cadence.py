@@ -9,7 +9,7 @@ from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import Cadence, View
-from galint.checks.windows import program_nodes
+from galint.checks.windows import overlap, program_nodes
 from galint.ledger import OWN_COUNT, OptimizerLedger, Step
 from galint.run.facts import Event
 from galint.run.nodes import terminal
@@ -33,7 +33,9 @@ def check(view: View) -> Iterator[Finding]:
         if not _gates(view, ledger, cadence) or _start_unknown(cadence) or _drawn(view, cadence.guard.keys):
             continue
         steps = _judged(view, _of_loop(view, view.steps(ledger), cadence.guard.span), cadence.n)
-        lengths = [len(view.window(s)) for s in steps]
+        lengths = [
+            len(view.window(s)) - len(overlap(s, before)) for before, s in zip([None, *steps], steps, strict=False)
+        ]
         divided = {view.coefficient(e).value * cadence.n for s in steps for e in s.applied}
         if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1 and divided != {1}:
             continue  # `micro == 3` from zero is a window of four
