@@ -256,14 +256,30 @@ class Static(Reach):
     def counted_by(self, loop: p.For, name: str) -> bool:
         """True when a step's guard may read this loop's variable: no loop further in, or elsewhere, gives it that name anew."""
         if name not in self._counting:
-            loops = [n for body in self.bodies for stmt in body for n in self.walk(stmt) if isinstance(n, p.For)]
-            holding = [(n, {*self.walk(n)}) for n in loops if name in self._given(n)]
+            holding = [
+                (n, {*self.walk(n)}) for n in self.everything() if isinstance(n, p.For) and name in self.given(n)
+            ]
             around = [[(len(within), n) for n, within in holding if guard in within] for guard in self._asked[name]]
             self._counting[name] = {min(found, key=lambda pair: pair[0])[1] if found else None for found in around}
         return not self._counting[name].isdisjoint((loop, None))
 
-    def _given(self, loop: p.For) -> set[str]:
-        return {n.id for n in self.walk(loop.target) if isinstance(n, p.Name)}
+    def given(self, loop: p.Node) -> set[str]:
+        """The names that a `for` gives in each pass."""
+        return {n.id for n in self.walk(loop.target) if isinstance(n, p.Name)} if isinstance(loop, p.For) else set()
+
+    @cached_property
+    def strides(self) -> dict[str, str]:
+        """Names that multiply a loop's variable where another loop's is added (`i * size + j`), with that variable."""
+        out: dict[str, str] = {}
+        targets = {name for loop in self.loops.values() for name in self.given(loop)}
+        for node in self.everything():
+            if isinstance(node, p.BinOp) and node.op == "+" and isinstance(node.left, p.BinOp):
+                for part in self.walk(node.left):
+                    if isinstance(part, p.BinOp) and part.op == "*":
+                        for one, other in ((part.left, part.right), (part.right, part.left)):
+                            if isinstance(one, p.Name) and one.id in targets and (size := terminal(other)):
+                                out.setdefault(size, one.id)
+        return out
 
     def collects(self, node: p.If) -> bool:
         """True for the guard of a step whose micro-batches were collected, and are run through under it."""

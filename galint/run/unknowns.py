@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import prod
 from typing import Any
 
 from galint import program as p
@@ -112,10 +113,16 @@ class Unknowns(Machine):
                         number = self.result.known[value.path] = LIMIT
                 if number is not None:
                     return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
-        number = self._role_value(role)
+        number = (role == "counter" and self._stride(value)) or self._role_value(role)
         self.result.known[value.path] = number
         self.result.roles[value.path] = role
         return Lit(number, frozenset({value.path}), text=value.path, born=value.born)
+
+    def _stride(self, value: Opaque) -> int:
+        """By how much a counter grows with the variable of a loop around, where an inner loop counts on: its passes."""
+        index = self.static.strides.get(path_terminal(value.path)) if value.deferred is None and self.loops else None
+        around = [k for k, loop in enumerate(self.loops) if index is not None and index in self.static.given(loop.node)]
+        return prod(loop.passes for loop in self.loops[around[-1] + 1 :]) if around else 0
 
     def _parts(self, value: Opaque) -> Lit | None:
         """`(batch - 1) // part`, which counts the parts of a batch: both get numbers, so that the last part is known."""
