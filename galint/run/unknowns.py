@@ -14,6 +14,8 @@ from galint.run.values import Lit, Module, Opaque, Optimizer, Value
 from galint.source import Span
 
 _BATCH_SIZE = re.compile(r"len\(|\.size\(|\.shape|numel|batch_?size|n_samples|num_samples|\bbs\b")
+_BATCHES = re.compile(r"len\(\w*loader", re.I)
+"""The number of batches, whatever their size is called where the loader is made."""
 _LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report)", re.I)
 _ACCUMULATION = re.compile(r"accum(ulat\w*)?(_grad\w*)?_?(steps?|iters?|batches|every|n)?$|grad\w*_acc(_|$)", re.I)
 _EPOCHS = re.compile(r"^(n_?|num_?|max_?|total_?)?epochs?$", re.I)
@@ -224,8 +226,8 @@ class Unknowns(Machine):
         return role
 
     def _leaf_role(self, value: Value, role: str) -> str:
-        if isinstance(value, Opaque) and _BATCH_SIZE.search(value.path) and not value.path.startswith("len(loader"):
-            return "batch" if value.data else role
+        if isinstance(value, Opaque) and value.deferred is None and value.data and _BATCH_SIZE.search(value.path):
+            return "batch" if not _BATCHES.match(value.path) else role
         return role
 
     def _role_value(self, role: str) -> int:
