@@ -12,7 +12,7 @@ ONE_WINDOW = re.compile(
 )
 CONFIG = re.compile(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
 SETTINGS = re.compile(
-    r"^(\w+[._])?(args|cfg|configs?|conf|hparams|settings)(\[[^\]]*\])*$"
+    r"^(\w+[._])?(\w*config\w*(\([^#]*\))?|args|cfg|conf|hparams|settings)(\[[^\]]*\])*$"
     r"|^(yaml|json|tomli?|tomllib|OmegaConf)\.(\w+_)?loads?\([^#]*\)(\[[^\]]*\])*$"
 )
 """What holds settings, or a file of them that was read, by its items."""
