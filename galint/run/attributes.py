@@ -322,8 +322,8 @@ class Attributes(Gradients):
                 value.items[index.value] = made
                 return made
             return next(iter(value.items.values()), Opaque(p.text(node)))
-        if isinstance(value, Tensor):
-            return value
+        if isinstance(value, Tensor) or (isinstance(value, Class) and not isinstance(index, Lit)):
+            return value  # `Trainer[Net]` is `Trainer` with a type
         if isinstance(value, Optimizer) and not isinstance(index, Lit):
             return value  # `for key in optimizers: optimizers[key].step()`: one stands for all
         if isinstance(value, Opaque):
