@@ -268,6 +268,12 @@ class Static(Reach):
         return {n.id for n in self.walk(loop.target) if isinstance(n, p.Name)} if isinstance(loop, p.For) else set()
 
     @cached_property
+    def countdowns(self) -> frozenset[str]:
+        """Names that a step's condition asks and that run down by one."""
+        down = [n for n in self.everything() if isinstance(n, p.AugAssign) and n.op == "-" and p.text(n.value) == "1"]
+        return frozenset({terminal(n.target) for n in down} & self.window_names)
+
+    @cached_property
     def strides(self) -> dict[str, str]:
         """Names that multiply a loop's variable where another loop's is added (`i * size + j`), with that variable."""
         out: dict[str, str] = {}
