@@ -284,11 +284,10 @@ def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list
     firsts = [x for k, x in enumerate(lengths) if k in epochs]
     if rest and all(x == n for x in rest) and firsts:
         wrong = [x for x in firsts if x != n]
-        every = (
-            "the first window"
-            if len(firsts) == 1 or firsts[1:] == [n] * (len(firsts) - 1)
-            else "the first window of each epoch"
-        )
+        once = len(firsts) == 1 or firsts[1:] == [n] * (len(firsts) - 1)
+        if not once and len(set(firsts)) > 1:
+            return f"the first windows of the epochs have {', '.join(map(str, firsts[:4]))} micro-batches instead of {named}"
+        every = "the first window" if once else "the first window of each epoch"
         return f"{every} has {_plural(wrong[0])} instead of {named}: the guard is off by {_off(wrong[0], n)}"
     if len(lengths) == 1:
         return f"the first window has {_plural(lengths[0])} instead of {named}"
