@@ -45,7 +45,7 @@ _WRAP_CALL = re.compile(
 )
 _STEP_CALL = re.compile(
     rb"(?<!def )(?<!\w)\w{0,80}step\w{0,40}\s{0,20}\(|\.\s{0,20}step\b|update_grad|\.\s{0,20}(?:accumulate|update_params)\s{0,20}\("
-    rb"|\bclass\s+\w+\([\w., ]*Trainer\)"
+    rb"|\bclass\s+\w+\([\w., ]*Trainer(?:\[[\w., ]*\])?\)"
 )
 _TEXTS_AND_COMMENTS = re.compile(
     rb"#[^\r\n]*|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"

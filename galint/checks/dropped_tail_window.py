@@ -20,11 +20,11 @@ def check(view: View) -> Iterator[Finding]:
         label = tail.cadence.label if tail.cadence.label.isdigit() else f"`{tail.cadence.label}`"
         of = "of an epoch" if tail.clear is not None else "of the only pass over the data"
         related = ((tail.clear, "cleared here, at the start of the next epoch"),) if tail.clear is not None else ()
+        lasts = f"micro-batch {of} is" if tail.count == 1 else f"{tail.count} micro-batches {of} are"
         yield Finding(
             CODE,
             tail.span,
-            f"the last {tail.count} micro-batches {of} are computed and thrown away whenever {label} does not divide the "
-            "number of batches",
+            f"the last {lasts} computed and thrown away whenever {label} does not divide the number of batches",
             step=tail.step,
             window=tail.cadence.n,
             related=related,

@@ -30,11 +30,12 @@ def check(view: View) -> Iterator[Finding]:
                 continue
             seen.add(made.value)
             total = len(window.micros)
+            named = window.named if window.n == total or not window.label else f"`{window.label}`"
             yield Finding(
                 CODE,
                 made.value,
                 f"the schedule's length is counted in micro-batches, but the scheduler advances once a window of "
-                f"{total}: training ends at 1/{total} of the schedule; divide by {window.named}",
+                f"{total}: training ends at 1/{total} of the schedule; divide by {named}",
                 window=window.n,
                 related=((event.span, "advanced here, once an optimizer step"), *view.places(window.step)),
             )

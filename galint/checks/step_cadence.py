@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import Cadence, View
-from galint.checks.windows import program_nodes
+from galint.checks.windows import overlap, program_nodes
 from galint.ledger import OWN_COUNT, OptimizerLedger, Step
 from galint.run.facts import Event
-from galint.run.nodes import terminal
+from galint.run.names import ONE_WINDOW
+from galint.run.nodes import path_terminal, terminal
 from galint.source import Span
 
 CODE = "GA401"
@@ -24,16 +26,22 @@ def check(view: View) -> Iterator[Finding]:
     reported: set[Span] = set()
     yield from _never(view)
     yield from _short_inner_loops(view)
+    yield from _step_beside_the_guard(view)
     for ledger in view.ledgers:
         cadence = view.cadence(ledger)
-        if cadence is None or cadence.guard is None or cadence.n < 2 or not (view.lone(ledger) or _in_step(view)):
+        if cadence is None or cadence.guard is None or cadence.n < 2 or not (view.lone(ledger) or view.together):
             continue
         if OWN_COUNT in cadence.guard.keys:
             continue  # a framework counts by itself
-        if not _gates(view, ledger, cadence) or _start_unknown(cadence) or _drawn(view, cadence.guard.keys):
+        if _start_unknown(cadence) or _drawn(view, cadence.guard.keys):
             continue
         steps = _judged(view, _of_loop(view, view.steps(ledger), cadence.guard.span), cadence.n)
-        lengths = [len(view.window(s)) for s in steps]
+        if not _gates(view, ledger, cadence) and not _divided_in_vain(view, steps, cadence):
+            continue
+        steps = [s for s in steps if view.window(s)]  # one that was dropped whole, at an epoch's end, has no length
+        lengths = [
+            len(view.window(s)) - len(overlap(s, before)) for before, s in zip([None, *steps], steps, strict=False)
+        ]
         divided = {view.coefficient(e).value * cadence.n for s in steps for e in s.applied}
         if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1 and divided != {1}:
             continue  # `micro == 3` from zero is a window of four
@@ -54,12 +62,6 @@ def check(view: View) -> Iterator[Finding]:
         )
 
 
-def _in_step(view: View) -> bool:
-    """True when all optimizers step together, at one guard: whose the gradients are changes no window."""
-    together = {tuple((tuple(g.span for g in s.guards), tuple(s.window)) for s in k.steps) for k in view.ledgers}
-    return len(together) == 1
-
-
 def _of_loop(view: View, steps: list[Step], guard: Span) -> list[Step]:
     """The steps of the guarded loop: one that a set-up takes before it (to fill an optimizer's state) counts nothing."""
     homes = {view.loop_of(s.window[-1]) for s in steps if s.window and any(g.span == guard for g in s.guards)}
@@ -75,6 +77,53 @@ def _gates(view: View, ledger: OptimizerLedger, cadence: Cadence) -> bool:
     if len(total) <= len(stepping) and all(len(s.window) <= 1 for s in ledger.steps):
         return False
     return any(e.span == span for e in view.guard_events) or any(g.span == span for s in ledger.steps for g in s.guards)
+
+
+def _divided_in_vain(view: View, steps: list[Step], cadence: Cadence) -> bool:
+    """True when one guard or another steps on every micro-batch, and each loss is divided by N all the same."""
+    weights = {abs(view.coefficient(e).value) for s in steps for e in s.applied}
+    sites = {g.span for s in steps for g in s.guards if g.moduli}
+    return len(steps) >= 2 * cadence.n and weights == {Fraction(1, cadence.n)} and len(sites) > 1
+
+
+def _step_beside_the_guard(view: View) -> Iterator[Finding]:
+    """The loss is divided by N and clipping waits for N micro-batches, and the optimizer steps on each."""
+    for ledger in view.ledgers:
+        steps = [s for s in view.steps(ledger) if len(view.window(s)) == 1 and len(s.applied) == 1]
+        if len(steps) < 4 or len(steps) != len(ledger.steps) or not view.lone(ledger):
+            continue
+        optimizer = view.run.optimizers.get(ledger.name)
+        if getattr(optimizer, "engine", None) is not None or getattr(optimizer, "accelerated", None) is not None:
+            continue  # a framework counts by itself
+        entry = steps[1].applied[0]
+        divided = {k for k in entry.facts.keys if view.coefficient(entry).value * view.run.known.get(k, 0) == 1}
+        micro = view.micro(entry.micro)
+        loop = loop_node(view, micro.loop if micro else None)
+        if not divided or loop is None:
+            continue
+        called = {name for k in divided if ONE_WINDOW.search(name := path_terminal(k))}
+        spelled = called | {
+            terminal(n.targets[0])
+            for n in program_nodes(view)
+            if isinstance(n, p.Assign) and called & {terminal(n.value)}
+        }
+        for guard in (n for n in view.static.walk(loop) if isinstance(n, p.If)):
+            asked = [n for n in view.static.walk(guard.test) if isinstance(n, p.BinOp) and n.op == "%"]
+            within = [n.func for s in guard.body for n in view.static.walk(s) if isinstance(n, p.Call)]
+            waits = [n for n in within if terminal(n).startswith(("clip_grad", "unscale_"))]
+            if waits and any(terminal(n.right) in spelled for n in asked) and "step" not in map(terminal, within):
+                name = next(terminal(n.right) for n in asked if terminal(n.right) in spelled)
+                yield Finding(
+                    CODE,
+                    steps[1].span,
+                    f"every window has 1 micro-batch: the loss is divided by `{name}` and `{terminal(waits[0])}` waits for so many, "
+                    "the step does not",
+                    step=steps[1],
+                    related=((guard.span, "the condition that the step stands outside of"), *view.places(steps[1])[1:]),
+                    applied="",
+                    expected="",
+                )
+                break
 
 
 def _start_unknown(cadence: Cadence) -> bool:
@@ -254,11 +303,10 @@ def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list
     firsts = [x for k, x in enumerate(lengths) if k in epochs]
     if rest and all(x == n for x in rest) and firsts:
         wrong = [x for x in firsts if x != n]
-        every = (
-            "the first window"
-            if len(firsts) == 1 or firsts[1:] == [n] * (len(firsts) - 1)
-            else "the first window of each epoch"
-        )
+        once = len(firsts) == 1 or firsts[1:] == [n] * (len(firsts) - 1)
+        if not once and len(set(firsts)) > 1:
+            return f"the first windows of the epochs have {', '.join(map(str, firsts[:4]))} micro-batches instead of {named}"
+        every = "the first window" if once else "the first window of each epoch"
         return f"{every} has {_plural(wrong[0])} instead of {named}: the guard is off by {_off(wrong[0], n)}"
     if len(lengths) == 1:
         return f"the first window has {_plural(lengths[0])} instead of {named}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from galint import program as p
 from galint.checks.view import Cadence, View
+from galint.checks.windows import overlap
 from galint.ledger import OptimizerLedger, Step
 from galint.source import Span
 
@@ -58,8 +59,10 @@ def _whole(view: View, tail: Tail) -> bool:
 
 def _leaked(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | None:
     assert cadence.guard is not None
-    for step in view.steps(ledger):
-        tokens = list(dict.fromkeys(step.window))
+    steps = view.steps(ledger)
+    for before, step in zip([None, *steps], steps, strict=False):
+        twice = overlap(step, before)
+        tokens = [t for t in dict.fromkeys(step.window) if t not in twice]
         serials = [m.serial for t in tokens if (m := view.micro(t)) is not None]
         loops = {m.loop for t in tokens if (m := view.micro(t)) is not None}
         if len(set(serials)) < 2 or len(loops) != 1 or len(tokens) <= cadence.n:

@@ -118,8 +118,23 @@ class View:
         """True when no other optimizer could own the gradients, or the code shows who owns them."""
         if len(self.ledgers) <= 1 or self._one_after_the_other:
             return True
+        if not self.together and any(self._share(ledger, other) for other in self.ledgers if other is not ledger):
+            return False  # each has its part of one module's parameters
         return all(e.sure for s in ledger.steps for e in s.applied) and all(
             e.sure for s in ledger.steps for e, _ in s.lost
+        )
+
+    def _share(self, one: OptimizerLedger, other: OptimizerLedger) -> bool:
+        owned: list[frozenset[int]] = [
+            getattr(self.run.optimizers.get(k.name), "modules", frozenset()) for k in (one, other)
+        ]
+        return bool(owned[0] & owned[1])
+
+    @cached_property
+    def together(self) -> bool:
+        """True when all optimizers step together, at one guard: whose the gradients are changes no window."""
+        return (
+            len({tuple((tuple(g.span for g in s.guards), tuple(s.window)) for s in k.steps) for k in self.ledgers}) == 1
         )
 
     def window(self, step: Step) -> list[int]:

@@ -42,6 +42,11 @@ class Window:
         return not self.label or self.label.isdigit()
 
 
+def overlap(step: Step, before: Step | None) -> set[int]:
+    """The micro-batches that the window before also held: their other losses came after its step."""
+    return {*step.window} & {*before.window} if before is not None else set()
+
+
 def full_windows(view: View, *, any_loop: bool = False) -> Iterator[Window]:
     """Steady windows of every optimizer that accumulates; none where closures or hand-written gradients steer.
 

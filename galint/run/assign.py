@@ -57,6 +57,15 @@ class Assign(Evaluate):
             and terminal(stmt.targets[0]) in self.static.divisors
         ):
             value = self._quotient(value, stmt.value)
+        if (
+            type(value) is Lit
+            and isinstance(stmt.value, p.Name)
+            and terminal(stmt.targets[0]) in self.static.countdowns
+        ):
+            if type(value.value) is int and 1 < value.value <= 64 and not value.keys:
+                value = Lit(
+                    value.value, moduli=((f"≥{value.value}", value.value),)
+                )  # `left = many`, run down from there
         for target in stmt.targets:
             if isinstance(value, Tensor) and self._rebinds(target, value, frame):
                 self._late_scaling(target, value, stmt, frame)

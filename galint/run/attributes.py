@@ -14,6 +14,7 @@ from galint.run.names import (
     ONE_RANK,
     ONE_WINDOW,
     RANK_NAME,
+    SETTINGS,
 )
 from galint.run.nodes import global_name, path_terminal, terminal
 from galint.run.unknowns import rounded
@@ -325,8 +326,8 @@ class Attributes(Gradients):
                 value.items[index.value] = made
                 return made
             return next(iter(value.items.values()), Opaque(p.text(node)))
-        if isinstance(value, Tensor):
-            return value
+        if isinstance(value, Tensor) or (isinstance(value, Class) and not isinstance(index, Lit)):
+            return value  # `Trainer[Net]` is `Trainer` with a type
         if isinstance(value, Optimizer) and not isinstance(index, Lit):
             return value  # `for key in optimizers: optimizers[key].step()`: one stands for all
         if isinstance(value, Opaque):
@@ -335,6 +336,7 @@ class Attributes(Gradients):
                 if key in value.items:
                     return self.soft(value.items[key])
                 name = key if isinstance(key, str) and isinstance(index, Lit) else ""
+                kind = name if not SETTINGS.search(value.path) else ""  # a section of settings about optimizers
                 if isinstance(value, Optimizer) and isinstance(index, Lit):
                     value.items[key] = self.make_optimizer(f"{value.path}[{key!r}]")  # a container of optimizers
                     return value.items[key]
@@ -342,7 +344,7 @@ class Attributes(Gradients):
                 if isinstance(defaults, Mapping) and key in defaults.items:
                     return defaults.items[key]
                 made = self.make_opaque(
-                    f"{value.path}[{key!r}]" if name else f"{value.path}[{key}]", name, born=value.born
+                    f"{value.path}[{key!r}]" if name else f"{value.path}[{key}]", kind, born=value.born
                 )
                 made.modules |= value.modules
                 value.items[key] = made

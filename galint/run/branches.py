@@ -87,8 +87,9 @@ class Branches(Assign):
             bounds |= {v for label, v in moduli if label.startswith("≥") and 1 < v <= 64 and "len(" not in label}
             if any(re.fullmatch(r"≥(\d+|[A-Z_\d]+)", label) for label, _ in moduli):
                 self.result.facts["fixed_bound"] = True  # a cap written in the code, no setting
-        if moduli and not gates(body_tags, else_tags, rest_tags if leaves else None) and not self.static.collects(stmt):
-            moduli = ()
+        if moduli and not gates(body_tags, else_tags, rest_tags if leaves else None):
+            if not self.static.collects(stmt) and not (STEP in body_tags and self.static.comes_back(stmt.body)):
+                moduli = ()
         keys = value.keys if isinstance(value, Lit) else frozenset()
         body = stmt.body if truth else stmt.orelse
         if STEP in tags and moduli and self.loops:

@@ -88,3 +88,5 @@ class LoopFrame:
     role: str = ""
     cut: bool = False
     """The run passes the loop fewer times than the program does."""
+    passes: int = 0
+    """How often the run passes it, where that is known before."""

@@ -51,6 +51,10 @@ class Gradients(Unknowns):
         fact = self._by_seq.get(entry.seq)
         return fact.modules if fact else frozenset()
 
+    def _beyond(self, entry: Entry, modules: frozenset[int]) -> bool:
+        """Whether a loss came through other modules as well, whose optimizer has done nothing yet."""
+        return any(not self.related(frozenset({ident}), modules) for ident in self._modules_of(entry))
+
     @property
     def _by_seq(self) -> dict[int, BackwardFact]:
         return {b.seq: b for b in self.result.backwards}
@@ -205,7 +209,8 @@ class Gradients(Unknowns):
                 ledger = self.ledger(optimizer)
                 ledger.clear(self._mark("clear", span, ledger, what))
             if len(self.result.ledgers) <= 1:
-                self.base.pending.clear()
+                held = optimizers[0].modules
+                self.base.pending = [e for e in self.base.pending if held and self._beyond(e, held)]
             return
         for key, ledger in self.result.ledgers.items():
             mods = self.optimizers[key].modules

@@ -179,6 +179,8 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
         cap = _GROWN
         if m.loops:
             m.loops[-1].cut = True  # the lists it fills are longer than the run can show
+    if m.loops and role in _TRAINING:
+        m.loops[-1].passes = total if cap is None else min(total, cap)
     for count, number in enumerate(steps):
         if cap is not None and count >= cap:
             m.result.facts["cut"] = True
@@ -236,6 +238,8 @@ def _opaque(m: Execute, value: Opaque, each: Each, node: p.Node, role: str) -> S
         wanted = m.demand(length_of(m, value), {"micro": "window"}.get(role, role))
         total = int(wanted.value) if wanted is not None else m.scenario.length
     infinite = value.role == "infinite"
+    if m.loops and not infinite and role in _TRAINING:
+        m.loops[-1].passes = total
     if m.loops and isinstance(counted := value.items.get("__batches__"), Lit):
         m.result.facts.setdefault("batches", {})[m.loops[-1].span] = int(counted.value)
     index = 0

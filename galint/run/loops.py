@@ -66,7 +66,7 @@ class Loops(Branches):
             return False
         if isinstance(node, p.For):
             names = {terminal(n) for n in self.static.walk(node.target) if isinstance(n, p.Name | p.Attr)}
-            if names & self.static.counters:
+            if any(self.static.counted_by(node, name) for name in names & self.static.counters):
                 return True
         moved = {terminal(s.target) for s in node.body if isinstance(s, p.AugAssign) and s.op == "+"}
         names = self.static.counters | self.static.window_names

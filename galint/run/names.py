@@ -11,6 +11,11 @@ ONE_WINDOW = re.compile(
     r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc|batch_chunk|num_chunks", re.I
 )
 CONFIG = re.compile(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
+SETTINGS = re.compile(
+    r"^(\w+[._])?(\w*config\w*(\([^#]*\))?|args|cfg|conf|hparams|settings)(\[[^\]]*\])*$"
+    r"|^(yaml|json|tomli?|tomllib|OmegaConf)\.(\w+_)?loads?\([^#]*\)(\[[^\]]*\])*$"
+)
+"""What holds settings, or a file of them that was read, by its items."""
 BUILTINS = frozenset(
     [
         "abs",

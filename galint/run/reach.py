@@ -154,8 +154,8 @@ class Reach(Index):
             receiver = terminal(func.value)
             if name in {"backward", "manual_backward", "accumulate_gradients"}:
                 tags.add(BACKWARD)
-            elif name == "second_step":
-                tags.add(STEP)  # of sharpness-aware minimisation
+            elif name in {"second_step", "step_and_update_lr"}:
+                tags.add(STEP)  # of sharpness-aware minimisation; of an optimizer that holds its own schedule
             elif (name == "step" and not _NOT_STEPPERS.search(receiver) and receiver != "") or (
                 name == "step" and receiver == ""
             ):
@@ -311,6 +311,22 @@ class Reach(Index):
         for stmt in body:
             out |= self.tags(stmt)
         return out
+
+    def comes_back(self, body: p.Body) -> bool:
+        """Whether a block runs backward only by calling the function that it stands in, which then evaluates."""
+        first, every = body[0], [func for funcs in self.functions.values() for func in funcs]
+        seen = {func for func in every if self.holds(func, first) and first in self.walk(func)}
+        work: list[p.Node] = [*body]
+        while work and seen:
+            node = work.pop()
+            inside = node.body if isinstance(node, p.FunctionDef) else (node,)
+            for tags, calls in map(self._own_tags, inside):
+                if BACKWARD in tags:
+                    return False
+                called = {func for call in calls for func in self.callees(call)} - seen
+                seen |= called
+                work += called
+        return bool(seen)
 
     def branches(self, node: p.If) -> tuple[frozenset[str], frozenset[str], bool]:
         """The tags of both sides of an `if`, and whether the first one always leaves the block.

@@ -36,6 +36,10 @@ class Static(Reach):
         self.window_names: set[str] = set()
         self.counters: set[str] = set()
         """Names that stand left of `% N` in a step's guard."""
+        self._asked: dict[str, list[p.Node]] = defaultdict(list)
+        """Where each of them does."""
+        self._counting: dict[str, set[p.For | None]] = {}
+        """The loops whose variable each of them is; None where it stands in no loop that gives it."""
         self.divisors: set[str] = set()
         """Names that stand for N in `% N`."""
         self.guard_names: set[str] = set()
@@ -161,9 +165,10 @@ class Static(Reach):
             self._divisors(test, names)
             for node in self.walk(test):
                 if isinstance(node, p.BinOp) and node.op == "%":
-                    self.counters |= {terminal(n) for n in self.walk(node.left) if isinstance(n, p.Name | p.Attr)} - {
-                        "self"
-                    }
+                    counted = {terminal(n) for n in self.walk(node.left) if isinstance(n, p.Name | p.Attr)} - {"self"}
+                    for name in counted:
+                        self.counters.add(name)
+                        self._asked[name].append(node)
                     self.divisors.add(terminal(node.right))
         assigns: dict[str, list[p.Expr]] = defaultdict(list)
         for body in self.bodies:
@@ -248,6 +253,40 @@ class Static(Reach):
             }:
                 out.append(node.value)
         return []
+
+    def counted_by(self, loop: p.For, name: str) -> bool:
+        """True when a step's guard may read this loop's variable: no loop further in, or elsewhere, gives it that name anew."""
+        if name not in self._counting:
+            holding = [
+                (n, {*self.walk(n)}) for n in self.everything() if isinstance(n, p.For) and name in self.given(n)
+            ]
+            around = [[(len(within), n) for n, within in holding if guard in within] for guard in self._asked[name]]
+            self._counting[name] = {min(found, key=lambda pair: pair[0])[1] if found else None for found in around}
+        return not self._counting[name].isdisjoint((loop, None))
+
+    def given(self, loop: p.Node) -> set[str]:
+        """The names that a `for` gives in each pass."""
+        return {n.id for n in self.walk(loop.target) if isinstance(n, p.Name)} if isinstance(loop, p.For) else set()
+
+    @cached_property
+    def countdowns(self) -> frozenset[str]:
+        """Names that a step's condition asks and that run down by one."""
+        down = [n for n in self.everything() if isinstance(n, p.AugAssign) and n.op == "-" and p.text(n.value) == "1"]
+        return frozenset({terminal(n.target) for n in down} & self.window_names)
+
+    @cached_property
+    def strides(self) -> dict[str, str]:
+        """Names that multiply a loop's variable where another loop's is added (`i * size + j`), with that variable."""
+        out: dict[str, str] = {}
+        targets = {name for loop in self.loops.values() for name in self.given(loop)}
+        for node in self.everything():
+            if isinstance(node, p.BinOp) and node.op == "+" and isinstance(node.left, p.BinOp):
+                for part in self.walk(node.left):
+                    if isinstance(part, p.BinOp) and part.op == "*":
+                        for one, other in ((part.left, part.right), (part.right, part.left)):
+                            if isinstance(one, p.Name) and one.id in targets and (size := terminal(other)):
+                                out.setdefault(size, one.id)
+        return out
 
     def collects(self, node: p.If) -> bool:
         """True for the guard of a step whose micro-batches were collected, and are run through under it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import prod
 from typing import Any
 
 from galint import program as p
@@ -13,6 +14,8 @@ from galint.run.values import Lit, Module, Opaque, Optimizer, Value
 from galint.source import Span
 
 _BATCH_SIZE = re.compile(r"len\(|\.size\(|\.shape|numel|batch_?size|n_samples|num_samples|\bbs\b")
+_BATCHES = re.compile(r"len\(\w*loader", re.I)
+"""The number of batches, whatever their size is called where the loader is made."""
 _LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report)", re.I)
 _ACCUMULATION = re.compile(r"accum(ulat\w*)?(_grad\w*)?_?(steps?|iters?|batches|every|n)?$|grad\w*_acc(_|$)", re.I)
 _EPOCHS = re.compile(r"^(n_?|num_?|max_?|total_?)?epochs?$", re.I)
@@ -116,10 +119,16 @@ class Unknowns(Machine):
                         number = self.result.known[value.path] = LIMIT
                 if number is not None:
                     return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
-        number = self._role_value(role)
+        number = (role == "counter" and self._stride(value)) or self._role_value(role)
         self.result.known[value.path] = number
         self.result.roles[value.path] = role
         return Lit(number, frozenset({value.path}), text=value.path, born=value.born)
+
+    def _stride(self, value: Opaque) -> int:
+        """By how much a counter grows with the variable of a loop around, where an inner loop counts on: its passes."""
+        index = self.static.strides.get(path_terminal(value.path)) if value.deferred is None and self.loops else None
+        around = [k for k, loop in enumerate(self.loops) if index is not None and index in self.static.given(loop.node)]
+        return prod(loop.passes for loop in self.loops[around[-1] + 1 :]) if around else 0
 
     def _parts(self, value: Opaque) -> Lit | None:
         """`(batch - 1) // part`, which counts the parts of a batch: both get numbers, so that the last part is known."""
@@ -200,7 +209,7 @@ class Unknowns(Machine):
             return "length" if role not in {"batch", "windows", "epochs"} else role
         if (
             value.deferred is None
-            and role in {"length", "epochs", "other", "limit"}
+            and role in {"length", "epochs", "other", "limit", "counter"}
             and (
                 names & self.static.divisors
                 or any(_ACCUMULATION.search(n) for n in (names & self.static.window_names) - self.static.counters)
@@ -221,8 +230,8 @@ class Unknowns(Machine):
         return role
 
     def _leaf_role(self, value: Value, role: str) -> str:
-        if isinstance(value, Opaque) and _BATCH_SIZE.search(value.path) and not value.path.startswith("len(loader"):
-            return "batch" if value.data else role
+        if isinstance(value, Opaque) and value.deferred is None and value.data and _BATCH_SIZE.search(value.path):
+            return "batch" if not _BATCHES.match(value.path) else role
         return role
 
     def _role_value(self, role: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from galint.run.site import Site
-from galint.run.values import NONE, Context, Module, Opaque, Seq, Value
+from galint.run.values import NONE, TRUE, Context, Lit, Module, Opaque, Seq, Value
 from galint.semantics.backward import loss_in
 from galint.semantics.types import Meaning
 
@@ -17,13 +17,21 @@ if TYPE_CHECKING:
 
 
 def _make(m: Calls, s: Site) -> Value | None:
-    return Opaque("fabric", "fabric")
+    made = Opaque("fabric", "fabric")
+    devices, nodes = s.arg(2, "devices"), s.arg(3, "num_nodes")
+    if isinstance(devices, Seq) and len(devices.elts) == 1 and not devices.open:
+        devices = Lit(1)  # `devices=[0]`
+    one = [isinstance(n, Lit) and not n.keys and n.value in {1, "1"} for n in (devices, nodes) if n is not None]
+    if devices is not None and all(one):
+        made.items["__alone__"] = TRUE
+    return made
 
 
 def _setup(m: Calls, s: Site) -> Value | None:
     out: list[Value] = []
     for value in s.args:
-        if isinstance(value, Module) and not value.wrap:
+        alone = isinstance(s.receiver, Opaque) and "__alone__" in s.receiver.items  # one process wraps nothing
+        if isinstance(value, Module) and not value.wrap and not alone:
             value.wrap = "fabric"
             value.made = s.span
         out.append(value)

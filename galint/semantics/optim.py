@@ -190,6 +190,7 @@ FUNCTIONS: dict[str, Meaning] = {}
 METHODS: dict[tuple[str, str], Meaning] = {
     ("*", "register_post_accumulate_grad_hook"): _grad_hook,
     ("optimizer", "step"): _step,
+    ("optimizer", "step_and_update_lr"): _step,
     ("optimizer", "first_step"): _first_step,
     ("optimizer", "second_step"): _second_step,
     ("optimizer", "zero_grad"): _zero_grad,

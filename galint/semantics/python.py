@@ -14,6 +14,7 @@ from galint.run.values import (
     FALSE,
     NONE,
     TRUE,
+    Bound,
     Class,
     Context,
     External,
@@ -169,6 +170,8 @@ def _isinstance(m: Calls, s: Site) -> Value | None:
         return TRUE if mine & labels else FALSE
     if isinstance(value, Tensor) and "Tensor" in labels:
         return TRUE
+    if isinstance(value, Context) and labels & {"AbstractContextManager", "ContextManager"}:
+        return TRUE
     return Opaque(s.text, data=False)
 
 
@@ -239,6 +242,15 @@ def _hasattr(m: Calls, s: Site) -> Value | None:
     return Opaque(s.text)
 
 
+def _callable(m: Calls, s: Site) -> Value | None:
+    value = s.args[0] if s.args else NONE
+    if isinstance(value, Bound) and value.name == "no_sync" and isinstance(value.receiver, Module):
+        return TRUE if value.receiver.wrap in {"ddp", "fsdp"} else Opaque(s.text)
+    if isinstance(value, Lit):
+        return FALSE
+    return TRUE if isinstance(value, Function | Bound | Class | Partial | Module) else Opaque(s.text)
+
+
 def _print(m: Calls, s: Site) -> Value | None:
     return NONE
 
@@ -289,6 +301,7 @@ FUNCTIONS: dict[str, Meaning] = {
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
     "builtins.hasattr": _hasattr,
+    "builtins.callable": _callable,
     "builtins.print": _print,
     "builtins.divmod": _distance,
     "builtins.exit": _exit,

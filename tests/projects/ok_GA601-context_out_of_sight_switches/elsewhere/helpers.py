@@ -1,0 +1,5 @@
+from contextlib import nullcontext
+
+
+def hold_sync(model, enabled):
+    return model.no_sync() if enabled else nullcontext()
