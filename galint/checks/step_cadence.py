@@ -154,7 +154,7 @@ def _never(view: View) -> Iterator[Finding]:
             continue
         if any(k.endswith("@start") for e in events for k in e.data["keys"]) or _drawn(view, events[0].data["keys"]):
             continue
-        if not _moves(view, events[0].text):
+        if not _moves(view, events[0].text) or _other_mode(view, span):
             continue
         label, n = exact[0]
         named = label if label.isdigit() else f"`{label}` = {n}"
@@ -166,6 +166,29 @@ def _never(view: View) -> Iterator[Finding]:
             applied="0",
             related=((view.run.backwards[0].span, "the gradients pile up here"),),
         )
+
+
+def _other_mode(view: View, guard: Span) -> bool:
+    """True for a guard that steps in another mode too, or asks for a mode by name that this run is none of.
+
+    `(mode == "accum" and step % n == 0) or mode in ("each", "random")`: what is neither is no mode of the program's.
+    """
+    node = next((n for n in program_nodes(view) if isinstance(n, p.If) and n.span == guard), None)
+    if node is None:
+        return False
+    if isinstance(node.test, p.BoolOp) and node.test.op == "or" and any(map(_asks_a_name, node.test.values)):
+        return True
+    asked = {p.text(part) for part in view.static.walk(node.test) if isinstance(part, p.Compare) and _asks_a_name(part)}
+    return any(not taken and key in asked for key, taken in view.scenario.choices.items())
+
+
+def _asks_a_name(test: p.Expr) -> bool:
+    """`mode == "accum"`, `mode in ["each", "random"]`."""
+    if not isinstance(test, p.Compare) or len(test.comparators) != 1:
+        return False
+    right = test.comparators[0]
+    named = right.elts if isinstance(right, p.Sequence) else (right,)
+    return all(isinstance(v, p.Const) and isinstance(v.value, str) for v in named)
 
 
 def _moves(view: View, test: str) -> bool:
@@ -228,8 +251,8 @@ def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list
     never_again = left > 2 * n and len(lengths) >= 1
     if never_again and len(lengths) <= 2:
         return f"the optimizer steps {_times(len(lengths))} and never again: {left} micro-batches follow without a step"
-    if not lengths or all(x == n for x in lengths):
-        return None
+    if not any(lengths) or all(x == n for x in lengths):
+        return None  # where every step finds its gradients cleared, other code has filled them
     epochs = _epoch_starts(view, steps)
     rest = [x for k, x in enumerate(lengths) if k not in epochs]
     firsts = [x for k, x in enumerate(lengths) if k in epochs]
