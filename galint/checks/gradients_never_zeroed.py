@@ -20,29 +20,12 @@ WITNESS = "even"
 def check(view: View) -> Iterator[Finding]:
     """Two steps in a row of one optimizer with nothing cleared between them."""
     for ledger in view.ledgers:
-        steps = view.steps(ledger)
-        stale = [s for s in steps if s.carried]
-        optimizer = view.run.optimizers.get(ledger.name)
-        before = _cleared_before(view, ledger, stale)
-        fresh_starts = len({m.serial for s in steps if s.window and (m := view.micro(s.window[-1]))}) if before else 1
-        if not stale or len(stale) < len(steps) - fresh_starts or not view.accumulates(ledger):
-            continue
-        others = [o for o in view.ledgers if o is not ledger]
-        certain = (
-            getattr(optimizer, "known", False)
-            or (before and getattr(optimizer, "engine", None) is None)
-            or any(any(m.kind == "clear" for s in o.steps for m in s.marks) for o in others)
-        )
-        named = [e for e in view.run.events if e.kind == "zero_grad" and _names(e.text, ledger.name)]
-        if not certain or any(e.span not in before for e in named):
-            continue
-        if _cleared_unseen(view, stale) or _cleared_where_the_run_was_not(view, ledger.name):
-            continue
-        if not all(e.sure for s in stale for e in s.carried) and len(view.ledgers) > 1:
+        stale = never_cleared(view, ledger)
+        if not stale:
             continue
         step = stale[0]
         fresh, old = len({e.micro for e in step.applied}), len({e.micro for e in step.carried})
-        when = "cleared before the loop only" if before else "never cleared"
+        when = "cleared before the loop only" if _cleared_before(view, ledger, stale) else "never cleared"
         yield Finding(
             CODE,
             step.span,
@@ -51,6 +34,31 @@ def check(view: View) -> Iterator[Finding]:
             window=fresh,
             related=view.places(step)[:1],
         )
+
+
+def never_cleared(view: View, ledger: OptimizerLedger) -> list[Step]:
+    """The steps that apply old gradients, where surely nothing clears an optimizer's between its steps; else none."""
+    steps = view.steps(ledger)
+    stale = [s for s in steps if s.carried]
+    optimizer = view.run.optimizers.get(ledger.name)
+    before = _cleared_before(view, ledger, stale)
+    fresh_starts = len({m.serial for s in steps if s.window and (m := view.micro(s.window[-1]))}) if before else 1
+    if not stale or len(stale) < len(steps) - fresh_starts or not view.accumulates(ledger):
+        return []
+    others = [o for o in view.ledgers if o is not ledger]
+    certain = (
+        getattr(optimizer, "known", False)
+        or (before and getattr(optimizer, "engine", None) is None)
+        or any(any(m.kind == "clear" for s in o.steps for m in s.marks) for o in others)
+    )
+    named = [e for e in view.run.events if e.kind == "zero_grad" and _names(e.text, ledger.name)]
+    if not certain or any(e.span not in before for e in named):
+        return []
+    if _cleared_unseen(view, stale) or _cleared_where_the_run_was_not(view, ledger.name, stale):
+        return []
+    if not all(e.sure for s in stale for e in s.carried) and len(view.ledgers) > 1:
+        return []
+    return stale
 
 
 def _cleared_before(view: View, ledger: OptimizerLedger, stale: list[Step]) -> frozenset[Span]:
@@ -66,9 +74,22 @@ def _names(cleared: str, name: str) -> bool:
     return cleared.startswith(name) or path_terminal(plain(cleared)) == path_terminal(plain(name))
 
 
-def _cleared_where_the_run_was_not(view: View, name: str) -> bool:
+def _other_side(view: View, steps: list[Step]) -> frozenset[int]:
+    """Rows on the other side of the conditions that the steps stand under: what clears there belongs to other steps."""
+    stepping = {s.span.row for s in steps}
+    out: set[int] = set()
+    for node in program_nodes(view):
+        if isinstance(node, p.If) and node.orelse:
+            sides = [{n.span.row for stmt in body for n in view.static.walk(stmt)} for body in (node.body, node.orelse)]
+            for one, other in (sides, sides[::-1]):
+                if stepping <= one:
+                    out |= other - one
+    return frozenset(out)
+
+
+def _cleared_where_the_run_was_not(view: View, name: str, steps: list[Step]) -> bool:
     """True when code that the run did not come to clears something of the optimizer's name."""
-    seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"}
+    seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"} | _other_side(view, steps)
     wanted = path_terminal(plain(name))
     return any(
         isinstance(node, p.Call)
@@ -82,7 +103,7 @@ def _cleared_where_the_run_was_not(view: View, name: str) -> bool:
 
 def _cleared_unseen(view: View, steps: list[Step]) -> bool:
     """True when the loop clears a network that the run could not tie to the optimizer: made by an unknown wrapper, say."""
-    seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"}
+    seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"} | _other_side(view, steps)
     stepping = {s.span.row for s in steps}
     for step in steps[:1]:
         micro = view.micro(step.window[-1]) if step.window else None
