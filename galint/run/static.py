@@ -44,6 +44,7 @@ class Static(Reach):
         self.loop_roles: dict[p.Node, str] = {}
         self._terms: dict[p.If, tuple[str, ...]] = {}
         self._sides: dict[p.If, tuple[bool, bool]] = {}
+        self._flags: dict[p.If, frozenset[str]] = {}
         self.builders: dict[p.Node, bool] = {}
         """Loops that fill a list."""
         self._intervals: dict[p.If, tuple[p.If, Interval] | None] = {}
@@ -159,15 +160,16 @@ class Static(Reach):
         names: set[str] = set()
         for test in guards:
             self._divisors(test, names)
-            for node in self.walk(test):
-                if isinstance(node, p.BinOp) and node.op == "%":
-                    self.counters |= {n.id for n in self.walk(node.left) if isinstance(n, p.Name)}
-                    self.divisors.add(terminal(node.right))
+            self._remainders(test)
         assigns: dict[str, list[p.Expr]] = defaultdict(list)
+        deciding: dict[str, list[p.Expr]] = defaultdict(list)
         for body in self.bodies:
             for stmt in body:
                 for node in self.walk(stmt):
-                    if isinstance(node, p.Assign):
+                    if isinstance(node, p.If):
+                        for name in self.flags(node):
+                            deciding[name].append(node.test)
+                    elif isinstance(node, p.Assign):
                         for target in node.targets:
                             assigns[terminal(target)].append(node.value)
                     elif isinstance(node, p.FunctionDef):
@@ -183,7 +185,9 @@ class Static(Reach):
             if name in seen:
                 continue
             seen.add(name)
-            for value in assigns.get(name, ()):
+            for test in deciding.get(name, ()):
+                self._remainders(test)
+            for value in (*assigns.get(name, ()), *deciding.get(name, ())):
                 before = len(names)
                 self._divisors(value, names)
                 if len(names) > before or isinstance(value, p.Compare | p.BoolOp | p.Unary):
@@ -193,6 +197,22 @@ class Static(Reach):
             names |= {terminal(v) for v in assigns.get(name, ()) if isinstance(v, p.Attr) and terminal(v) == name[1:]}
         self.guard_names = seen
         self.window_names = names
+
+    def flags(self, node: p.If) -> frozenset[str]:
+        """Names that a side of an `if` sets to True or False: what they gate, its condition gates."""
+        known = self._flags.get(node)
+        if known is None:
+            set_there = (s for s in (*node.body, *node.orelse) if isinstance(s, p.Assign) and _truth(s.value))
+            known = frozenset(t.id for s in set_there for t in s.targets if isinstance(t, p.Name))
+            self._flags[node] = known
+        return known
+
+    def _remainders(self, test: p.Expr) -> None:
+        """Note the counter and the divisor of each remainder."""
+        for node in self.walk(test):
+            if isinstance(node, p.BinOp) and node.op == "%":
+                self.counters |= {n.id for n in self.walk(node.left) if isinstance(n, p.Name)}
+                self.divisors.add(terminal(node.right))
 
     def _collect_guards(self, top: p.Body, out: list[p.Expr]) -> None:
         stack = [iter(enumerate(top))]
@@ -280,3 +300,7 @@ class Static(Reach):
                 for arg in node.args:
                     out.add(terminal(arg.value))
         out.discard("")
+
+
+def _truth(value: p.Expr) -> bool:
+    return isinstance(value, p.Const) and isinstance(value.value, bool)
