@@ -318,6 +318,7 @@ class Calls(OpaqueCalls):
         if len(self.call_stack) > _DEPTH or self.call_stack.count(func.node) > 1:
             return self.unknown_call(Site(func.name, args, kwargs, as_call(node, func), func.closure), func.name)
         frame = self.new_frame(func, args, kwargs)
+        frame.depth = len(self.guards)
         self.result.executed.add(id(func.node))
         self.call_stack.append(func.node)
         self.call_spans.append(node.span)

@@ -44,7 +44,7 @@ class Static(Reach):
         self.loop_roles: dict[p.Node, str] = {}
         self._terms: dict[p.If, tuple[str, ...]] = {}
         self._sides: dict[p.If, tuple[bool, bool]] = {}
-        self._flags: dict[p.If, frozenset[str]] = {}
+        self._flags: dict[p.If, tuple[p.Name | p.Attr, ...]] = {}
         self.builders: dict[p.Node, bool] = {}
         """Loops that fill a list."""
         self._intervals: dict[p.If, tuple[p.If, Interval] | None] = {}
@@ -167,8 +167,8 @@ class Static(Reach):
             for stmt in body:
                 for node in self.walk(stmt):
                     if isinstance(node, p.If):
-                        for name in self.flags(node):
-                            deciding[name].append(node.test)
+                        for flag in self.flags(node):
+                            deciding[terminal(flag)].append(node.test)
                     elif isinstance(node, p.Assign):
                         for target in node.targets:
                             assigns[terminal(target)].append(node.value)
@@ -176,6 +176,8 @@ class Static(Reach):
                         for inner in self.walk(node):
                             if isinstance(inner, p.Return) and inner.value is not None:
                                 assigns[node.name].append(inner.value)
+                            elif isinstance(inner, p.If) and any(map(_tells, (*inner.body, *inner.orelse))):
+                                deciding[node.name].append(inner.test)
                     elif isinstance(node, p.Arg) and node.keyword:
                         assigns[node.keyword].append(node.value)
         seen: set[str] = set()
@@ -198,12 +200,12 @@ class Static(Reach):
         self.guard_names = seen
         self.window_names = names
 
-    def flags(self, node: p.If) -> frozenset[str]:
-        """Names that a side of an `if` sets to True or False: what they gate, its condition gates."""
+    def flags(self, node: p.If) -> tuple[p.Name | p.Attr, ...]:
+        """What a side of an `if` sets to True or False: what these gate, its condition gates."""
         known = self._flags.get(node)
         if known is None:
             set_there = (s for s in (*node.body, *node.orelse) if isinstance(s, p.Assign) and _truth(s.value))
-            known = frozenset(t.id for s in set_there for t in s.targets if isinstance(t, p.Name))
+            known = tuple(t for s in set_there for t in s.targets if isinstance(t, p.Name | p.Attr))
             self._flags[node] = known
         return known
 
@@ -304,3 +306,7 @@ class Static(Reach):
 
 def _truth(value: p.Expr) -> bool:
     return isinstance(value, p.Const) and isinstance(value.value, bool)
+
+
+def _tells(stmt: p.Stmt) -> bool:
+    return isinstance(stmt, p.Return) and stmt.value is not None and _truth(stmt.value)
