@@ -15,7 +15,7 @@ class Fitting:
         return False
 
     def step(self, x, y):
-        mse_loss(self.network(x), y).backward()  # expect: GA201
+        mse_loss(self.network(x), y).backward()  # expect: GA201 "self.every` = 4"
         self.seen += 1
         self.full = False
         if self.window_is_full():
