@@ -189,7 +189,9 @@ class Static(Reach):
             seen.add(name)
             for test in deciding.get(name, ()):
                 self._remainders(test)
-            for value in (*assigns.get(name, ()), *deciding.get(name, ())):
+                self._divisors(test, names)
+                work += self.names_in(test)
+            for value in assigns.get(name, ()):
                 before = len(names)
                 self._divisors(value, names)
                 if len(names) > before or isinstance(value, p.Compare | p.BoolOp | p.Unary):
