@@ -224,6 +224,7 @@ class Assign(Evaluate):
         if isinstance(receiver, Module) and name == "require_backward_grad_sync":
             truth = self.truth(value)
             receiver.sync = True if truth is None else truth
+            receiver.attrs[name] = value
             self.event("sync_flag", target.span, receiver.path, on=receiver.sync, known=truth is not None)
             return
         setter = self.class_member(receiver.cls, f"{name}.setter") if isinstance(receiver, Instance) else None
