@@ -29,6 +29,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA101-critic_passes_the_generator": "the cleared gradients of the other network are taken for a window's",
     "ok_GA401-gan_frozen_in_turn": "two networks",
     "ok_GA601-regularised_gan": "two networks of several ranks",
+    "GA107-critic_gathers_several_batches": "two networks of several ranks",
     "ok_GA304-gan_cut_by_indices": "two networks of several ranks",
     "ok_GA602-fsdp_reads_the_flag_at_the_backward": "FSDP needs an accelerator",
     "ok_GA304-generator_split_under_one_scaler": "the cleared gradients of the other network are taken for a window's",
