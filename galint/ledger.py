@@ -239,16 +239,8 @@ class OptimizerLedger:
     def unscale(self, mark: Mark) -> None:
         """Divide the loss scale out of everything accumulated so far."""
         self.marks.append(mark)
-        self.shrink()
         for entry in self.pending:
             entry.scaled = False
-
-    def shrink(self) -> None:
-        """Forget what earlier steps applied: the loss scale was divided out of it then, and is about to be once more, which
-        leaves next to nothing of it.
-        """
-        if any(e.scaled and not e.applied for e in self.pending):
-            self.pending = [e for e in self.pending if e.scaled or not e.applied]
 
     def step(self, step: Step) -> Step:
         """Apply the accumulated gradient; fills `step` and starts the next window."""

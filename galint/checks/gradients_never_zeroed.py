@@ -20,6 +20,17 @@ WITNESS = "even"
 def check(view: View) -> Iterator[Finding]:
     """Two steps in a row of one optimizer with nothing cleared between them."""
     for ledger in view.ledgers:
+        if (late := _cleared_late(view, ledger)) is not None:
+            step, n = late
+            yield Finding(
+                CODE,
+                step.span,
+                f"`{ledger.name}` steps after each micro-batch but is cleared after every {n}: this step applies "
+                f"{n - 1} gradients that earlier steps applied along with its own",
+                step=step,
+                window=1,
+                related=view.places(step)[:1],
+            )
         stale = never_cleared(view, ledger)
         if not stale:
             continue
@@ -59,6 +70,21 @@ def never_cleared(view: View, ledger: OptimizerLedger) -> list[Step]:
     if not all(e.sure for s in stale for e in s.carried) and len(view.ledgers) > 1:
         return []
     return stale
+
+
+def _cleared_late(view: View, ledger: OptimizerLedger) -> tuple[Step, int] | None:
+    """The last step of a window whose steps all run while only its clear waits for N, and N; None for other loops."""
+    steps = view.steps(ledger)
+    held = [len({e.micro for e in s.carried}) for s in steps]
+    n = max(held, default=0) + 1
+    windows = n in {*view.known.values(), view.scenario.window} and n > 1 and len(steps) >= 2 * n and view.lone(ledger)
+    if not windows or held != [k % n for k in range(len(steps))] or any(len(set(s.window)) != 1 for s in steps):
+        return None
+    optimizer = view.run.optimizers.get(ledger.name)
+    loops = {m.loop for s in steps for t in s.window if (m := view.micro(t)) is not None}
+    if len(loops) != 1 or not getattr(optimizer, "known", False) or view.run.facts.get("closure"):
+        return None
+    return steps[n - 1], n
 
 
 def _cleared_before(view: View, ledger: OptimizerLedger, stale: list[Step]) -> frozenset[Span]:

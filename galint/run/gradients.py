@@ -305,8 +305,6 @@ class Gradients(Unknowns):
             skipped=skipped,
         )
         raw = any(e.scaled for e in ledger.pending)
-        if scaler:
-            ledger.shrink()
         ledger.step(step)
         if scaler:
             for entry in step.applied:
