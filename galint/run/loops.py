@@ -208,6 +208,9 @@ class Loops(Branches):
                     relevant = BACKWARD in tags
                     truth = relevant if loop.iteration + 1 < (self._patience(role)) else False
                 if not truth:
+                    if loop.iteration < 0 and isinstance(value, Lit) and BACKWARD in tags:
+                        off = {key for key in value.keys if self.settings.get(key, 1) <= 0}
+                        self.result.facts.setdefault("off", set()).update(off)
                     return self.run_body(stmt.orelse, frame) if stmt.orelse else None
                 before = len(self.result.backwards)
                 self._next(loop, role)
