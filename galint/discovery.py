@@ -94,8 +94,8 @@ def may_be_known(data: bytes) -> bool:
 def _has_words(data: bytes) -> bool:
     # Each search reads the whole file: the one that rules out most files comes first.
     stepped = b"step" in data or b".accumulate" in data or b"update_grad" in data
-    if b"zero_grad" in data and b"backward" in data:  # the step may stand in a helper of another file
-        return any(word in data for word in FRAMEWORK_WORDS)
+    if b"zero_grad" in data and b"backward" in data:  # the step, or the import of torch, may stand in another file
+        return stepped or any(word in data for word in FRAMEWORK_WORDS)
     return stepped and all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
 
 

@@ -104,6 +104,7 @@ class Calls(OpaqueCalls):
             if not counts_itself(node, inside.node if isinstance(inside, Function) else None):
                 guards = [*(g.text for g in self.guards), *intervals(frame.function)]
                 self.event("update_effect", node.span, p.text(func), guards=guards)
+                self.result.facts.setdefault("effects", set()).add(node.span)
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         star = False

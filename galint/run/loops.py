@@ -9,6 +9,7 @@ from galint.run.branches import Branches
 from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
 from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP
+from galint.run.update_effects import averages, intervals
 from galint.run.values import Lit, Mapping, Opaque, Seq, Value
 
 _OPTIMIZERS = re.compile(r"optim|(^|[._])opts?($|[._(\[])", re.I)
@@ -129,6 +130,9 @@ class Loops(Branches):
             role = "epochs" if self.loops and self.loops[-1].role == "epochs" else "length"
         elif role == "idle" and self._builds(stmt):
             role = "build"
+        if self.loops and averages(stmt) and not self.result.facts.get("effects", set()).intersection(self.call_spans):
+            guards = [*(g.text for g in self.guards), *intervals(frame.function)]
+            self.event("update_effect", stmt.span, "average", guards=guards)
         source = self._filled(stmt, self.eval(stmt.iter, frame))
         loop = self._enter(stmt)
         loop.role = role
