@@ -203,7 +203,20 @@ def _moves(view: View, test: str) -> bool:
             moved = {terminal(t) for t in node.targets} & set(re.findall(r"[A-Za-z_]\w*", p.text(node.value)))
             if moved & names:
                 return True
-    return False
+    return _stands_still(view, names)
+
+
+def _stands_still(view: View, names: set[str]) -> bool:
+    """True when a counter of the condition is a local name that is set to numbers only, and forgotten after that."""
+    set_to: dict[str, list[p.Expr]] = {}
+    for node in program_nodes(view):
+        if isinstance(node, p.Assign):
+            for target in node.targets:
+                for name in _target_names(target):
+                    set_to.setdefault(name.id, []).append(node.value)
+    given = {a.name for node in program_nodes(view) if isinstance(node, p.FunctionDef) for a in node.params}
+    counters = {n for n in names & view.static.counters if n in set_to and n not in given}
+    return any(all(isinstance(v, p.Const) for v in set_to[name]) for name in counters)
 
 
 def _short_inner_loops(view: View) -> Iterator[Finding]:
