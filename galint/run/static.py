@@ -44,6 +44,7 @@ class Static(Reach):
         self.loop_roles: dict[p.Node, str] = {}
         self._terms: dict[p.If, tuple[str, ...]] = {}
         self._sides: dict[p.If, tuple[bool, bool]] = {}
+        self._gated: dict[p.Node, bool] = {}
         self._flags: dict[p.If, tuple[p.Name | p.Attr, ...]] = {}
         self.builders: dict[p.Node, bool] = {}
         """Loops that fill a list."""
@@ -201,6 +202,22 @@ class Static(Reach):
             names |= {terminal(v) for v in assigns.get(name, ()) if isinstance(v, p.Attr) and terminal(v) == name[1:]}
         self.guard_names = seen
         self.window_names = names
+
+    def gated(self, loop: p.For | p.While) -> bool:
+        """Whether a loop runs backward and steps by a condition that counts: its iterations are the micro-batches."""
+        known = self._gated.get(loop)
+        if known is None:
+            tags = self.body_tags(loop.body)
+            known = bool(self.counters) and BACKWARD in tags and STEP in tags and self._counts(loop)
+            self._gated[loop] = known
+        return known
+
+    def _counts(self, loop: p.For | p.While) -> bool:
+        """Whether the loop moves a number of which some guard of a step takes the remainder."""
+        moved = {n.id for n in self.walk(loop.target) if isinstance(n, p.Name)} if isinstance(loop, p.For) else set()
+        moved |= {terminal(s.target) for s in loop.body if isinstance(s, p.AugAssign)}
+        moved |= {terminal(t) for s in loop.body if isinstance(s, p.Assign) for t in s.targets}
+        return bool(moved & self.counters)
 
     def flags(self, node: p.If) -> tuple[p.Name | p.Attr, ...]:
         """What a side of an `if` sets to True or False: what these gate, its condition gates."""
