@@ -28,7 +28,8 @@ def _parts(
     for weight, own in zip(entry.facts.terms, kept, strict=False):
         value = weight.substitute(view.known)
         touched = any(names_n(view, key, keys) for key in (*own, *(s for s, _ in value.symbols)))
-        if value.value == Fraction(1, n) or (own & keys and abs(value.value) < 1):
+        share = value.value == Fraction(1, n) and (literal or touched)  # 0.25 is an Nth of four by chance
+        if share or (own & keys and abs(value.value) < 1):
             divided.append(value)
         elif not touched and (abs(value.value) == 1 or (not literal and value.value != 0)):
             whole.append(value)

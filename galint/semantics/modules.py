@@ -238,7 +238,21 @@ def _functional_call(m: Calls, s: Site) -> Value | None:
 
 
 _NO_NETWORKS = frozenset(
-    "apps engines explain handlers inferers loader metrics optim optimizers sampler scheduler utils visualize".split()
+    [
+        "apps",
+        "engines",
+        "explain",
+        "handlers",
+        "inferers",
+        "loader",
+        "metrics",
+        "optim",
+        "optimizers",
+        "sampler",
+        "scheduler",
+        "utils",
+        "visualize",
+    ]
 )
 """Rooms of the zoos whose classes are loaders, meters and runners."""
 
