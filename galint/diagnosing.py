@@ -36,14 +36,12 @@ def diagnose(analysis: Analysis, source: Source) -> list[Diagnostic]:
                     found[key] = _diagnostic(finding, configuration, source, analysis)
     off = {span for code, span in found if code == "GA401"}
     wiped = {span for code, span in found if code == "GA101"}
-    piling = {r.span for (code, _), d in found.items() if code == "GA102" for r in d.related}
-    # Where the cadence itself is off, or every window is cleared there or none ever, the tail follows from it.
+    # Where the cadence itself is off, or every window is cleared there, the tail follows from it.
     analysis.found = [
         d
         for (code, span), d in found.items()
         if not (code in {"GA402", "GA403"} and span in off)
         and not (code == "GA403" and any(r.span in wiped for r in d.related))
-        and not (code == "GA402" and any(r.span in piling for r in d.related))
     ]
     return analysis.found
 

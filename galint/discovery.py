@@ -66,12 +66,17 @@ class Target:
     root: Path
 
 
+_OTHER_FRAMEWORK = re.compile(rb"^[ \t]*(import|from)[ \t]+(paddle|mindspore|jittor)\b", re.M)
+
+
 def may_matter(data: bytes) -> bool:
     """False when the bytes lack a gradient, a step or a framework word: such a file is never parsed.
 
     Words decide for most files; only where all kinds occur, slower patterns ask for calls, first anywhere and then
     outside texts and comments (a library's documentation shows many loops).
     """
+    if _OTHER_FRAMEWORK.search(data) is not None and b"import torch" not in data and b"from torch" not in data:
+        return False  # whose `step` and `backward` may mean something else
     words = _has_words(data)
     if not (words and _calls(data)) and not _launches(data):
         return False
@@ -89,8 +94,8 @@ def may_be_known(data: bytes) -> bool:
 def _has_words(data: bytes) -> bool:
     # Each search reads the whole file: the one that rules out most files comes first.
     stepped = b"step" in data or b".accumulate" in data or b"update_grad" in data
-    if b"zero_grad" in data and b"backward" in data:  # the step may stand in a helper of another file
-        return any(word in data for word in FRAMEWORK_WORDS)
+    if b"zero_grad" in data and b"backward" in data:  # the step, or the import of torch, may stand in another file
+        return stepped or any(word in data for word in FRAMEWORK_WORDS)
     return stepped and all(any(word in data for word in kind) for kind in (GRADIENT_WORDS, STEP_WORDS, FRAMEWORK_WORDS))
 
 

@@ -202,6 +202,7 @@ def test_every_marked_fixture_passes_the_filter() -> None:
         "",
         "import os\n",
         "import torch\nx = torch.zeros(3)\n",
+        "import paddle\nfor b in d:\n    loss.backward()\n    optimizer.step()\n    optimizer.zero_grad()\n",
         "def backward(): pass\n",
         "import torch\nloss.backward()\n",
         "import lightning as L\nL.Trainer(accumulate_grad_batches=4)\n",

@@ -31,6 +31,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA401-two_networks_updated_by_one_helper": "two networks",
     "ok_GA401-optimizers_of_parts_of_a_network": "two parts of a network",
     "ok_GA601-regularised_gan": "two networks of several ranks",
+    "GA107-critic_gathers_several_batches": "two networks of several ranks",
     "ok_GA304-gan_cut_by_indices": "two networks of several ranks",
     "ok_GA602-fsdp_reads_the_flag_at_the_backward": "FSDP needs an accelerator",
     "ok_GA304-generator_split_under_one_scaler": "the cleared gradients of the other network are taken for a window's",
@@ -43,6 +44,8 @@ NOT_RUN_PROJECTS = {
     "ok_GA201-nominal_batch_rounded": "the loss is a sum, and its function is out of sight",
     "ok_GA303-first_step_left_out": "the dropped window is counted with the next one",
     "ok_GA201-weights_hold_n": "a division is seen at the loss, not at its weights",
+    "ok_GA201-parts_of_a_record_divided": "a division is seen at the loss, not at the terms that it is the sum of",
+    "ok_GA204-half_of_two": "a division is seen at the loss, not at the terms that it is the sum of",
     "ok_GA302-losses_divided_in_a_dict": "a division is seen at the loss, not at the terms that it is the sum of",
 }
 """What the observer cannot judge, and why."""

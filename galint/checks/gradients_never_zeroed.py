@@ -20,32 +20,23 @@ WITNESS = "even"
 def check(view: View) -> Iterator[Finding]:
     """Two steps in a row of one optimizer with nothing cleared between them."""
     for ledger in view.ledgers:
-        steps = view.steps(ledger)
-        stale = [s for s in steps if s.carried]
-        optimizer = view.run.optimizers.get(ledger.name)
-        before = _cleared_before(view, ledger, stale)
-        if (every := _cleared_seldom(view, ledger, steps)) and view.lone(ledger):
-            yield _seldom(view, ledger, steps, every)
-            continue
-        fresh_starts = len({m.serial for s in steps if s.window and (m := view.micro(s.window[-1]))}) if before else 1
-        if not stale or len(stale) < len(steps) - fresh_starts or not view.accumulates(ledger):
-            continue
-        others = [o for o in view.ledgers if o is not ledger]
-        certain = (
-            getattr(optimizer, "known", False)
-            or (before and getattr(optimizer, "engine", None) is None)
-            or any(any(m.kind == "clear" for s in o.steps for m in s.marks) for o in others)
-        )
-        named = [e for e in view.run.events if e.kind == "zero_grad" and _names(e.text, ledger.name)]
-        if not certain or any(e.span not in before for e in named):
-            continue
-        if _cleared_unseen(view, stale) or _cleared_where_the_run_was_not(view, ledger.name):
-            continue
-        if not all(e.sure for s in stale for e in s.carried) and len(view.ledgers) > 1:
+        if (late := _cleared_late(view, ledger)) is not None:
+            step, n = late
+            yield Finding(
+                CODE,
+                step.span,
+                f"`{ledger.name}` steps after each micro-batch but is cleared after every {n}: this step applies "
+                f"{n - 1} gradients that earlier steps applied along with its own",
+                step=step,
+                window=1,
+                related=view.places(step)[:1],
+            )
+        stale = never_cleared(view, ledger)
+        if not stale:
             continue
         step = stale[0]
         fresh, old = len({e.micro for e in step.applied}), len({e.micro for e in step.carried})
-        when = "cleared before the loop only" if before else "never cleared"
+        when = "cleared before the loop only" if _cleared_before(view, ledger, stale) else "never cleared"
         yield Finding(
             CODE,
             step.span,
@@ -56,27 +47,43 @@ def check(view: View) -> Iterator[Finding]:
         )
 
 
-def _cleared_seldom(view: View, ledger: OptimizerLedger, steps: list[Step]) -> int:
-    """N where each micro-batch is followed by a step, and only each N-th step by a clear; 0 otherwise."""
-    held = [len({e.micro for e in s.carried}) for s in steps]
-    every = held.index(0, 1) if 0 in held[1:] else 0
-    if every < 2 or len(held) < 2 * every or held != [k % every for k in range(len(held))]:
-        return 0
-    return every if all(len(dict.fromkeys(s.window)) == 1 and not s.lost for s in steps) else 0
-
-
-def _seldom(view: View, ledger: OptimizerLedger, steps: list[Step], every: int) -> Finding:
-    step = steps[every - 1]
-    cleared = next((m.span for m in steps[every].marks if m.kind == "clear"), None)
-    return Finding(
-        CODE,
-        step.span,
-        f"`{ledger.name}` steps on each micro-batch and is cleared after several only ({every} here): this step applies "
-        f"{every - 1} gradient{'s' if every > 2 else ''} again that earlier steps have applied",
-        step=step,
-        window=1,
-        related=(*(((cleared, "cleared here"),) if cleared is not None else ()), *view.places(step)[:1]),
+def never_cleared(view: View, ledger: OptimizerLedger) -> list[Step]:
+    """The steps that apply old gradients, where surely nothing clears an optimizer's between its steps; else none."""
+    steps = view.steps(ledger)
+    stale = [s for s in steps if s.carried]
+    optimizer = view.run.optimizers.get(ledger.name)
+    before = _cleared_before(view, ledger, stale)
+    fresh_starts = len({m.serial for s in steps if s.window and (m := view.micro(s.window[-1]))}) if before else 1
+    if not stale or len(stale) < len(steps) - fresh_starts or not view.accumulates(ledger):
+        return []
+    others = [o for o in view.ledgers if o is not ledger]
+    certain = (
+        getattr(optimizer, "known", False)
+        or (before and getattr(optimizer, "engine", None) is None)
+        or any(any(m.kind == "clear" for s in o.steps for m in s.marks) for o in others)
     )
+    named = [e for e in view.run.events if e.kind == "zero_grad" and _names(e.text, ledger.name)]
+    if not certain or any(e.span not in before for e in named):
+        return []
+    if _cleared_unseen(view, stale) or _cleared_where_the_run_was_not(view, ledger.name, stale):
+        return []
+    if not all(e.sure for s in stale for e in s.carried) and len(view.ledgers) > 1:
+        return []
+    return stale
+
+
+def _cleared_late(view: View, ledger: OptimizerLedger) -> tuple[Step, int] | None:
+    """The last step of a window whose steps all run while only its clear waits for N, and N; None for other loops."""
+    steps = view.steps(ledger)
+    held = [len({e.micro for e in s.carried}) for s in steps]
+    n = max(held, default=0) + 1
+    windows = n in {*view.known.values(), view.scenario.window} and n > 1 and len(steps) >= 2 * n and view.lone(ledger)
+    if not windows or held != [k % n for k in range(len(steps))] or any(len(set(s.window)) != 1 for s in steps):
+        return None
+    loops = {m.loop for s in steps for t in s.window if (m := view.micro(t)) is not None}
+    if len(loops) != 1 or view.run.facts.get("closure"):
+        return None
+    return steps[n - 1], n
 
 
 def _cleared_before(view: View, ledger: OptimizerLedger, stale: list[Step]) -> frozenset[Span]:
@@ -92,9 +99,22 @@ def _names(cleared: str, name: str) -> bool:
     return cleared.startswith(name) or path_terminal(plain(cleared)) == path_terminal(plain(name))
 
 
-def _cleared_where_the_run_was_not(view: View, name: str) -> bool:
+def _other_side(view: View, steps: list[Step]) -> frozenset[int]:
+    """Rows on the other side of the conditions that the steps stand under: what clears there belongs to other steps."""
+    stepping = {s.span.row for s in steps}
+    out: set[int] = set()
+    for node in program_nodes(view):
+        if isinstance(node, p.If) and node.orelse:
+            sides = [{n.span.row for stmt in body for n in view.static.walk(stmt)} for body in (node.body, node.orelse)]
+            for one, other in (sides, sides[::-1]):
+                if stepping <= one:
+                    out |= other - one
+    return frozenset(out)
+
+
+def _cleared_where_the_run_was_not(view: View, name: str, steps: list[Step]) -> bool:
     """True when code that the run did not come to clears something of the optimizer's name."""
-    seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"}
+    seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"} | _other_side(view, steps)
     wanted = path_terminal(plain(name))
     return any(
         isinstance(node, p.Call)
@@ -108,7 +128,7 @@ def _cleared_where_the_run_was_not(view: View, name: str) -> bool:
 
 def _cleared_unseen(view: View, steps: list[Step]) -> bool:
     """True when the loop clears a network that the run could not tie to the optimizer: made by an unknown wrapper, say."""
-    seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"}
+    seen = {e.span.row for e in view.run.events if e.kind == "zero_grad"} | _other_side(view, steps)
     stepping = {s.span.row for s in steps}
     for step in steps[:1]:
         micro = view.micro(step.window[-1]) if step.window else None

@@ -16,16 +16,22 @@ CODE = "GA204"
 WITNESS = "even"
 
 
-def _parts(view: View, entry: Entry, n: int, keys: frozenset[str]) -> tuple[list[Coefficient], list[Coefficient]]:
-    """The weights of the addends that are divided by N, and of those that no spelling of N ever touched."""
+def _parts(
+    view: View, entry: Entry, n: int, keys: frozenset[str], literal: bool
+) -> tuple[list[Coefficient], list[Coefficient]]:
+    """The weights of the addends that are divided by N, and of those that no spelling of N ever touched.
+
+    Where N is a literal, a number such as 0.5 may be meant as a share of it.
+    """
     divided, whole = [], []
     kept = entry.facts.term_keys or (frozenset(),) * len(entry.facts.terms)
     for weight, own in zip(entry.facts.terms, kept, strict=False):
         value = weight.substitute(view.known)
         touched = any(names_n(view, key, keys) for key in (*own, *(s for s, _ in value.symbols)))
-        if value.value == Fraction(1, n) or (own & keys and abs(value.value) < 1):
+        share = value.value == Fraction(1, n) and (literal or touched)  # 0.25 is an Nth of four by chance
+        if share or (own & keys and abs(value.value) < 1):
             divided.append(value)
-        elif not touched and abs(value.value) == 1:
+        elif not touched and (abs(value.value) == 1 or (not literal and value.value != 0)):
             whole.append(value)
     for path, own in entry.facts.penalties:
         if str(n) not in own and not any(names_n(view, key, keys) for key in (*own, path)):
@@ -44,7 +50,7 @@ def check(view: View) -> Iterator[Finding]:
         keys = view.n_keys(window.ledger)
         for entry in window.step.first_of_each():
             facts = entry.facts
-            divided, whole = _parts(view, entry, n, keys)
+            divided, whole = _parts(view, entry, n, keys, window.literal)
             if entry.span in seen or not divided or not whole or facts.summed or orders.get(entry.span, 1) > 1:
                 continue
             if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden):

@@ -80,7 +80,7 @@ def scalings(view: View) -> Iterator[Scaling]:
                     ledger,
                     entry,
                     len(window),
-                    cadence.label if cadence is not None else _loop_label(view, step),
+                    _loop_label(view, step) if cadence is None else cadence.label if len(window) == cadence.n else "",
                     coefficients,
                     _unscaled(view, ledger, entry, coefficients, keys - shared, shared, passes, len(window)),
                     _assumptions(view, entry),

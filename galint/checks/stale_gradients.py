@@ -9,6 +9,7 @@ from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.checks.windows import program_nodes
 from galint.ledger import Entry, OptimizerLedger, Step
+from galint.run.nodes import terminal
 from galint.run.values import Module
 from galint.source import Span
 
@@ -96,9 +97,30 @@ def _forward_between(view: View, taken: Step, last: Entry) -> bool:
 def _frozen(view: View) -> bool:
     """True when the program switches gradients off somewhere, so reach cannot be told."""
     for node in program_nodes(view):
-        name = node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""
-        if "requires_grad" in name or name in {"toggle_optimizer", "freeze", "unfreeze"}:
-            return True
-        if isinstance(node, p.Call) and any(a.keyword == "inputs" for a in node.args):
-            return True
+        if isinstance(node, p.Assign) and any(
+            isinstance(t, p.Attr) and t.name == "requires_grad" for t in node.targets
+        ):
+            if not _is_true(node.value):
+                return True
+        elif isinstance(node, p.Call):
+            name = terminal(node.func)
+            asks = name == "requires_grad_" and all(_is_true(a.value) for a in node.args)  # of an image, say
+            if ("requires_grad" in name and not asks and not _of_a_tensor(node)) or name in {
+                "toggle_optimizer",
+                "freeze",
+                "unfreeze",
+            }:
+                return True
+            if "backward" in name and any(a.keyword == "inputs" for a in node.args):
+                return True
     return False
+
+
+def _is_true(value: p.Expr) -> bool:
+    return isinstance(value, p.Const) and value.value is True
+
+
+def _of_a_tensor(call: p.Call) -> bool:
+    """`hidden.detach().requires_grad_(False)`."""
+    made = call.func.value if isinstance(call.func, p.Attr) else None
+    return isinstance(made, p.Call) and terminal(made.func) in {"detach", "clone", "copy_"}

@@ -214,7 +214,7 @@ def _never(view: View) -> Iterator[Finding]:
             continue
         if any(k.endswith("@start") for e in events for k in e.data["keys"]) or _drawn(view, events[0].data["keys"]):
             continue
-        if not _moves(view, events[0].text):
+        if not _moves(view, events[0].text) or _other_mode(view, span):
             continue
         label, n = exact[0]
         named = label if label.isdigit() else f"`{label}` = {n}"
@@ -226,6 +226,29 @@ def _never(view: View) -> Iterator[Finding]:
             applied="0",
             related=((view.run.backwards[0].span, "the gradients pile up here"),),
         )
+
+
+def _other_mode(view: View, guard: Span) -> bool:
+    """True for a guard that steps in another mode too, or asks for a mode by name that this run is none of.
+
+    `(mode == "accum" and step % n == 0) or mode in ("each", "random")`: what is neither is no mode of the program's.
+    """
+    node = next((n for n in program_nodes(view) if isinstance(n, p.If) and n.span == guard), None)
+    if node is None:
+        return False
+    if isinstance(node.test, p.BoolOp) and node.test.op == "or" and any(map(_asks_a_name, node.test.values)):
+        return True
+    asked = {p.text(part) for part in view.static.walk(node.test) if isinstance(part, p.Compare) and _asks_a_name(part)}
+    return any(not taken and key in asked for key, taken in view.scenario.choices.items())
+
+
+def _asks_a_name(test: p.Expr) -> bool:
+    """`mode == "accum"`, `mode in ["each", "random"]`."""
+    if not isinstance(test, p.Compare) or len(test.comparators) != 1:
+        return False
+    right = test.comparators[0]
+    named = right.elts if isinstance(right, p.Sequence) else (right,)
+    return all(isinstance(v, p.Const) and isinstance(v.value, str) for v in named)
 
 
 def _moves(view: View, test: str) -> bool:
@@ -240,7 +263,20 @@ def _moves(view: View, test: str) -> bool:
             moved = {terminal(t) for t in node.targets} & set(re.findall(r"[A-Za-z_]\w*", p.text(node.value)))
             if moved & names:
                 return True
-    return False
+    return _stands_still(view, names)
+
+
+def _stands_still(view: View, names: set[str]) -> bool:
+    """True when a counter of the condition is a local name that is set to numbers only, and forgotten after that."""
+    set_to: dict[str, list[p.Expr]] = {}
+    for node in program_nodes(view):
+        if isinstance(node, p.Assign):
+            for target in node.targets:
+                for name in _target_names(target):
+                    set_to.setdefault(name.id, []).append(node.value)
+    given = {a.name for node in program_nodes(view) if isinstance(node, p.FunctionDef) for a in node.params}
+    counters = {n for n in names & view.static.counters if n in set_to and n not in given}
+    return any(all(isinstance(v, p.Const) for v in set_to[name]) for name in counters)
 
 
 def _short_inner_loops(view: View) -> Iterator[Finding]:
@@ -296,8 +332,8 @@ def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list
     never_again = left > 2 * n and len(lengths) >= 1
     if never_again and len(lengths) <= 2:
         return f"the optimizer steps {_times(len(lengths))} and never again: {left} micro-batches follow without a step"
-    if not lengths or all(x == n for x in lengths):
-        return None
+    if not any(lengths) or all(x == n for x in lengths):
+        return None  # where every step finds its gradients cleared, other code has filled them
     epochs = _epoch_starts(view, steps)
     rest = [x for k, x in enumerate(lengths) if k not in epochs]
     firsts = [x for k, x in enumerate(lengths) if k in epochs]

@@ -46,7 +46,7 @@ def windows(view: View) -> Iterator[SyncWindow]:
                 continue
             if len({e.seq for e in (*step.applied, *(e for e, _ in step.lost))}) < 2:
                 continue  # one backward all-reduces once, however many parts of the batch its loss was summed over
-            yield from _of_step(view, step, total)
+            yield from _of_step(view, step, total, view.shared(ledger))
 
 
 def _alone(choices: dict[str, bool]) -> bool:
@@ -54,8 +54,12 @@ def _alone(choices: dict[str, bool]) -> bool:
     return any((_RANKS if not taken else _ONE).search(key) is not None for key, taken in choices.items())
 
 
-def _of_step(view: View, step: Step, total: list[int]) -> Iterator[SyncWindow]:
+def _of_step(view: View, step: Step, total: list[int], shared: frozenset[Span]) -> Iterator[SyncWindow]:
     entries = [*step.applied, *(e for e, _ in step.lost)]
+    own = [e for e in entries if e.span not in shared]
+    if len({e.micro for e in own}) > 1:  # what another network's loss leaves here is no part of the window
+        micros = {e.micro for e in own}
+        entries, total = own, [t for t in total if t in micros]
     entries.sort(key=lambda e: e.seq)
     idents = {ident for e in entries for ident, _ in e.facts.synced}
     for ident in sorted(idents):

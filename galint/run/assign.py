@@ -233,6 +233,7 @@ class Assign(Evaluate):
         if isinstance(receiver, Module) and name == "require_backward_grad_sync":
             truth = self.truth(value)
             receiver.sync = True if truth is None else truth
+            receiver.attrs[name] = value
             self.event("sync_flag", target.span, receiver.path, on=receiver.sync, known=truth is not None)
             return
         setter = self.class_member(receiver.cls, f"{name}.setter") if isinstance(receiver, Instance) else None
@@ -302,8 +303,11 @@ class Assign(Evaluate):
             isinstance(receiver, Opaque) and isinstance(index, Lit) and (not receiver.data or isinstance(value, Tensor))
         ):
             receiver.items[index.value] = value
-        elif isinstance(receiver, Tensor) and isinstance(value, Tensor) and value.keys - receiver.keys:
-            self.items_scaled = True
+        elif isinstance(receiver, Tensor):
+            if isinstance(value, Tensor) and value.keys - receiver.keys:
+                self.items_scaled = True
+        elif isinstance(receiver, Opaque) and _divided(value):
+            receiver.items["__divided__"] = value  # the total may be taken of them afterwards
 
     def _unpack(self, target: p.Sequence, value: Value, frame: Frame) -> None:
         elts = target.elts
@@ -344,6 +348,15 @@ class Assign(Evaluate):
             value.items[position] = made
             return made
         return self.make_opaque(name or f"#{self.tick()}", name)
+
+
+def _divided(value: Value) -> bool:
+    """Whether a loss, or what may be one, was divided by something."""
+    if isinstance(value, Opaque):
+        return value.deferred is not None and value.deferred[0] == "/"
+    return isinstance(value, Tensor) and any(
+        t.coefficient.value < 1 or any(power < 0 for _, power in t.coefficient.symbols) for t in value.terms
+    )
 
 
 def _set_up(value: Mapping, name: str) -> None:

@@ -105,6 +105,7 @@ class Branches(Assign):
         if not body:
             leaves = leaves and not isinstance(stmt.body[-1], p.Break | p.Raise)
             residual = Guard(stmt.span, p.text(stmt.test), moduli, keys, True) if leaves and moduli else None
+            self._raise_flags(stmt, Guard(stmt.span, "", moduli, keys), frame)
             return None, residual
         guard = Guard(self.place(stmt.span), p.text(stmt.test), moduli, keys, not truth)
         self.guards.append(guard)
@@ -112,8 +113,26 @@ class Branches(Assign):
             signal = self.run_body(body, frame)
         finally:
             self.guards.pop()
+        self._raise_flags(stmt, guard, frame)
         residual = guard if not truth and leaves and moduli and signal is None else None
         return signal, residual
+
+    def _raise_flags(self, stmt: p.If, guard: Guard, frame: Frame) -> None:
+        """`if i % n == 0: ready = True`: what the flag gates, the numbers of this condition gate."""
+        for target in self.static.flags(stmt) if guard.moduli else ():
+            flag = self.eval(target, frame)
+            if (gated := self.gated(flag, [guard])) is not flag:
+                self.bind(target, gated, frame)
+
+    def gated(self, flag: Value, guards: list[Guard]) -> Value:
+        """True or False with the numbers of the conditions that have led to it."""
+        moduli = tuple(m for guard in guards for m in guard.moduli)
+        if not moduli or not isinstance(flag, Lit) or not isinstance(flag.value, bool):
+            return flag
+        keys = flag.keys.union(*(guard.keys for guard in guards))
+        return Lit(
+            flag.value, keys, tuple(dict.fromkeys((*flag.moduli, *moduli)))[-4:], max(flag.born, self.token(), 1)
+        )
 
     def _feeds(self, frame: Frame) -> bool:
         """Whether the innermost loop trains, or gives a training its batches; another's end tells nothing of them."""

@@ -106,6 +106,7 @@ class Calls(OpaqueCalls):
             if not counts_itself(node, inside.node if isinstance(inside, Function) else None):
                 guards = [*(g.text for g in self.guards), *intervals(frame.function)]
                 self.event("update_effect", node.span, p.text(func), guards=guards)
+                self.result.facts.setdefault("effects", set()).add(node.span)
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         star = False
@@ -320,6 +321,7 @@ class Calls(OpaqueCalls):
         if len(self.call_stack) > _DEPTH or self.call_stack.count(func.node) > 1:
             return self.unknown_call(Site(func.name, args, kwargs, as_call(node, func), func.closure), func.name)
         frame = self.new_frame(func, args, kwargs)
+        frame.depth = len(self.guards)
         self.result.executed.add(id(func.node))
         self.call_stack.append(func.node)
         self.call_spans.append(node.span)

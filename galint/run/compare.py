@@ -105,6 +105,8 @@ class Compare(Attributes):
                     number = isinstance(held, Lit) and held.is_number and not isinstance(held.value, bool)
                     if number and len(unknown) == 1 and isinstance(unknown[0], Opaque) and not unknown[0].data:
                         return unknown[0]  # `args.accum or 1`: the setting, where it is given
+                    if isinstance(last, Instance):
+                        return last  # `config or Config()`
                     return Lit(True, keys, moduli)
                 if isinstance(last, Lit):
                     return Lit(last.value, keys, (moduli + last.moduli)[-4:], last.born, last.text)

@@ -52,7 +52,10 @@ class Execute(Loops):
 
     def run_return(self, stmt: p.Return, frame: Frame) -> Signal:
         """`return value`."""
-        return Signal("return", self.eval(stmt.value, frame) if stmt.value is not None else NONE)
+        value = self.eval(stmt.value, frame) if stmt.value is not None else NONE
+        if isinstance(stmt.value, p.Const) and isinstance(stmt.value.value, bool):
+            value = self.gated(value, self.guards[frame.depth :])
+        return Signal("return", value)
 
     def run_break(self, stmt: p.Break, frame: Frame) -> Signal:
         """`break`."""

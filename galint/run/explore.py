@@ -134,7 +134,11 @@ class Explorer(Fitting):
         scenario = Scenario()
         first = self.run(entry, scenario)
         if not first.backwards:
-            flipped = self._toward_training(entry, scenario, first) or self._past_checks(entry, scenario, first)
+            flipped = (
+                self._with_bounds(entry, scenario, first)
+                or self._toward_training(entry, scenario, first)
+                or self._past_checks(entry, scenario, first)
+            )
             if flipped is None:
                 return EntryRuns(entry, first, first)
             first, scenario = flipped

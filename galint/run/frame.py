@@ -15,7 +15,7 @@ from galint.source import Span
 class Frame:
     """Local names of a module, function or class body; `parent` is the enclosing scope."""
 
-    __slots__ = ("function", "globals", "nonlocals", "owner", "parent", "receiver", "vars", "yields")
+    __slots__ = ("depth", "function", "globals", "nonlocals", "owner", "parent", "receiver", "vars", "yields")
 
     def __init__(self, parent: Frame | None, function: p.Node | None = None) -> None:
         self.parent = parent
@@ -26,6 +26,8 @@ class Frame:
         self.owner: Any = None
         self.nonlocals: dict[str, Frame] = {}
         self.yields: Callable[[Value], Signal | None] | None = None
+        self.depth = 0
+        """How many conditions hold where the function was called."""
 
     def find(self, name: str) -> Frame | None:
         """The frame that holds `name`, looking outwards."""

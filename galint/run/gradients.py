@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from galint import program as p
 from galint.ledger import ONE, Coefficient, Entry, LossFacts, Mark, OptimizerLedger, Step, plain
 from galint.run.facts import BackwardFact, Micro
 from galint.run.frame import RunOver
@@ -129,6 +130,9 @@ class Gradients(Unknowns):
             facts = replace(facts, hidden=facts.hidden | {"?"})
         seq = self.tick()
         micros = sorted({t.micro for t in tensor.terms} or {0})
+        parts = len(micros)
+        if micros[-1] > micro and self._counts_iterations():
+            micros = self._joined(micros, micro)
         latest = micros[-1] if micros[-1] else -micro  # data from before the loops: its own identity each time
         if len(micros) == 1:
             micros = [latest]
@@ -147,7 +151,11 @@ class Gradients(Unknowns):
             targets.append((ledger, key, sure))
         for ledger, key, sure in targets:
             for token in micros:
-                own = [t.coefficient for t in reversed(tensor.terms) if t.micro == token or len(micros) == 1]
+                own = [
+                    t.coefficient
+                    for t in reversed(tensor.terms)
+                    if t.micro == token or token == micro or len(micros) == 1
+                ]
                 # Of a weighted sum, the addend without a weight of its own tells how the sum is divided.
                 coefficient = min(own, key=lambda c: len(c.symbols)).combine(factor) if own else factor
                 ledger.backward(Entry(token, coefficient, scaled, span, seq, facts, sure))
@@ -165,7 +173,7 @@ class Gradients(Unknowns):
                 tensor.modules,
                 name,
                 self.where(),
-                len(micros),
+                parts,
             )
         )
         self.event("backward", span, coefficient=terms[0], scaled=scaled, sync=sync, terms=terms)
@@ -176,6 +184,21 @@ class Gradients(Unknowns):
         if len(self.result.backwards) >= limit:
             self.result.truncated = True
             raise RunOver
+
+    def _counts_iterations(self) -> bool:
+        """Whether the innermost running loop's own iterations are what a guard of its steps counts."""
+        node = self.loops[-1].node if self.loops else None
+        return isinstance(node, p.For | p.While) and self.static.gated(node)
+
+    def _joined(self, micros: list[int], here: int) -> list[int]:
+        """The micro-batches of a loss whose parts (frames, steps of a sequence) loops inside this iteration have computed:
+        these are the iteration's, as are the forwards that made them.
+        """
+        for event in reversed(self.result.events):
+            if event.micro < here:
+                break
+            event.micro = here
+        return sorted({min(token, here) for token in micros})
 
     def note_micro(self, token: int) -> None:
         """Remember where a micro-batch stands, at its first backward."""

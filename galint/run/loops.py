@@ -9,6 +9,7 @@ from galint.run.branches import Branches
 from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
 from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP
+from galint.run.update_effects import averages, intervals
 from galint.run.values import Lit, Mapping, Opaque, Seq, Value
 
 _OPTIMIZERS = re.compile(r"optim|(^|[._])opts?($|[._(\[])", re.I)
@@ -130,6 +131,9 @@ class Loops(Branches):
             role = "epochs" if self.loops and self.loops[-1].role == "epochs" else "length"
         elif role == "idle" and self._builds(stmt):
             role = "build"
+        if self.loops and averages(stmt) and not self.result.facts.get("effects", set()).intersection(self.call_spans):
+            guards = [*(g.text for g in self.guards), *intervals(frame.function)]
+            self.event("update_effect", stmt.span, "average", guards=guards)
         source = self._filled(stmt, self.eval(stmt.iter, frame))
         loop = self._enter(stmt)
         loop.role = role
@@ -210,6 +214,9 @@ class Loops(Branches):
                     relevant = BACKWARD in tags
                     truth = relevant if loop.iteration + 1 < (self._patience(role)) else False
                 if not truth:
+                    if loop.iteration < 0 and isinstance(value, Lit) and BACKWARD in tags:
+                        off = {key for key in value.keys if self.settings.get(key, 1) <= 0}
+                        self.result.facts.setdefault("off", set()).update(off)
                     return self.run_body(stmt.orelse, frame) if stmt.orelse else None
                 before = len(self.result.backwards)
                 self._next(loop, role)

@@ -67,6 +67,8 @@ class OpaqueCalls(Classes):
         if last.endswith("_") and last not in _HARMLESS and _changes_gradient(site):
             self.result.facts["manual_grad"] = True
         receiver = site.receiver
+        if last in {"values", "items"} and isinstance(receiver, Opaque) and "__divided__" in receiver.items:
+            self.items_scaled = True
         if Function in kinds and self.loops and (given := self._training_function(values)) is not None:
             return self.call_value(given, [], {}, site.node, site.frame)  # `timed(train_step)`
         data = any(self.is_data(v) for v in values)

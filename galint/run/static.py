@@ -48,6 +48,8 @@ class Static(Reach):
         self.loop_roles: dict[p.Node, str] = {}
         self._terms: dict[p.If, tuple[str, ...]] = {}
         self._sides: dict[p.If, tuple[bool, bool]] = {}
+        self._gated: dict[p.Node, bool] = {}
+        self._flags: dict[p.If, tuple[p.Name | p.Attr, ...]] = {}
         self.builders: dict[p.Node, bool] = {}
         """Loops that fill a list."""
         self._intervals: dict[p.If, tuple[p.If, Interval] | None] = {}
@@ -163,24 +165,24 @@ class Static(Reach):
         names: set[str] = set()
         for test in guards:
             self._divisors(test, names)
-            for node in self.walk(test):
-                if isinstance(node, p.BinOp) and node.op == "%":
-                    counted = {terminal(n) for n in self.walk(node.left) if isinstance(n, p.Name | p.Attr)} - {"self"}
-                    for name in counted:
-                        self.counters.add(name)
-                        self._asked[name].append(node)
-                    self.divisors.add(terminal(node.right))
+            self._remainders(test)
         assigns: dict[str, list[p.Expr]] = defaultdict(list)
+        deciding: dict[str, list[p.Expr]] = defaultdict(list)
         for body in self.bodies:
             for stmt in body:
                 for node in self.walk(stmt):
-                    if isinstance(node, p.Assign):
+                    if isinstance(node, p.If):
+                        for flag in self.flags(node):
+                            deciding[terminal(flag)].append(node.test)
+                    elif isinstance(node, p.Assign):
                         for target in node.targets:
                             assigns[terminal(target)].append(node.value)
                     elif isinstance(node, p.FunctionDef):
                         for inner in self.walk(node):
                             if isinstance(inner, p.Return) and inner.value is not None:
                                 assigns[node.name].append(inner.value)
+                            elif isinstance(inner, p.If) and any(map(_tells, (*inner.body, *inner.orelse))):
+                                deciding[node.name].append(inner.test)
                     elif isinstance(node, p.Arg) and node.keyword:
                         assigns[node.keyword].append(node.value)
         seen: set[str] = set()
@@ -190,6 +192,10 @@ class Static(Reach):
             if name in seen:
                 continue
             seen.add(name)
+            for test in deciding.get(name, ()):
+                self._remainders(test)
+                self._divisors(test, names)
+                work += self.names_in(test)
             for value in assigns.get(name, ()):
                 before = len(names)
                 self._divisors(value, names)
@@ -200,6 +206,40 @@ class Static(Reach):
             names |= {terminal(v) for v in assigns.get(name, ()) if isinstance(v, p.Attr) and terminal(v) == name[1:]}
         self.guard_names = seen
         self.window_names = names
+
+    def gated(self, loop: p.For | p.While) -> bool:
+        """Whether a loop runs backward and steps by a condition that counts: its iterations are the micro-batches."""
+        known = self._gated.get(loop)
+        if known is None:
+            tags = self.body_tags(loop.body)
+            known = bool(self.counters) and BACKWARD in tags and STEP in tags and self._counts(loop)
+            self._gated[loop] = known
+        return known
+
+    def _counts(self, loop: p.For | p.While) -> bool:
+        """Whether the loop moves a number of which some guard of a step takes the remainder."""
+        moved = {n.id for n in self.walk(loop.target) if isinstance(n, p.Name)} if isinstance(loop, p.For) else set()
+        moved |= {terminal(s.target) for s in loop.body if isinstance(s, p.AugAssign)}
+        moved |= {terminal(t) for s in loop.body if isinstance(s, p.Assign) for t in s.targets}
+        return bool(moved & self.counters)
+
+    def flags(self, node: p.If) -> tuple[p.Name | p.Attr, ...]:
+        """What a side of an `if` sets to True or False: what these gate, its condition gates."""
+        known = self._flags.get(node)
+        if known is None:
+            set_there = (s for s in (*node.body, *node.orelse) if isinstance(s, p.Assign) and _truth(s.value))
+            known = tuple(t for s in set_there for t in s.targets if isinstance(t, p.Name | p.Attr))
+            self._flags[node] = known
+        return known
+
+    def _remainders(self, test: p.Expr) -> None:
+        """Note the counter and the divisor of each remainder."""
+        for node in self.walk(test):
+            if isinstance(node, p.BinOp) and node.op == "%":
+                for name in {terminal(n) for n in self.walk(node.left) if isinstance(n, p.Name | p.Attr)} - {"self"}:
+                    self.counters.add(name)
+                    self._asked[name].append(node)
+                self.divisors.add(terminal(node.right))
 
     def _collect_guards(self, top: p.Body, out: list[p.Expr]) -> None:
         stack = [iter(enumerate(top))]
@@ -331,3 +371,11 @@ class Static(Reach):
                 for arg in node.args:
                     out.add(terminal(arg.value))
         out.discard("")
+
+
+def _truth(value: p.Expr) -> bool:
+    return isinstance(value, p.Const) and isinstance(value.value, bool)
+
+
+def _tells(stmt: p.Stmt) -> bool:
+    return isinstance(stmt, p.Return) and stmt.value is not None and _truth(stmt.value)

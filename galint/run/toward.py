@@ -14,6 +14,7 @@ from galint.run.machine import FOREIGN
 from galint.run.nodes import terminal
 from galint.run.reach import STEP
 from galint.run.scenario import Choice, Scenario
+from galint.run.unknowns import LIMIT
 from galint.source import Span
 
 _TOWARD = 12
@@ -53,6 +54,15 @@ class Toward(EntryCalls):
             if trains and not result.facts.get(avoid):
                 return result, changed
         return None
+
+    def _with_bounds(self, entry: Entry, scenario: Scenario, first: RunResult) -> tuple[RunResult, Scenario] | None:
+        """A run in which the numbers of steps that are none by default are given: `while step < args.max_steps`."""
+        off: set[str] = first.facts.get("off", set())
+        if not off:
+            return None
+        given = scenario.variant(values=dict.fromkeys(off, LIMIT))
+        result = self.run(entry, given)
+        return (result, given) if result.backwards else self._toward_training(entry, given, result)
 
     def _past_checks(self, entry: Entry, scenario: Scenario, first: RunResult) -> tuple[RunResult, Scenario] | None:
         """A run past the exceptions that end every other one before it trains."""

@@ -12,6 +12,8 @@ _NAMED = re.compile(r"update|step$|ema|.*_ema$")
 _AVERAGE = re.compile(
     r"(^|_)(ema|swa)(_|$)|^(model)?ema|ema(model)?$|average[rd]?_?(model|weights)|(model|weight)s?_?averag", re.I
 )
+_MIXES = re.compile(r"\.mul_\(.*\)\.add_\(|\.lerp_\(|^(\w+)(\.data)? = .*\b\1(\.data)?\b.*\*.* \+ .*\*")
+"""What moves a weight a little towards another."""
 _COUNT = re.compile(r"(^|_)(i|it|iter|itr|iteration|step|steps|idx|index)$", re.I)
 _UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_update", "update_average"})
 
@@ -26,6 +28,22 @@ def is_update_effect(func: p.Expr) -> bool:
     if isinstance(func, p.Attr) and name in _UPDATES:
         return bool(_AVERAGE.search(_last(func.value))) or name not in {"update", "step"}
     return bool(_AVERAGE.search(name)) and name.startswith(("update", "ema_step"))
+
+
+def averages(loop: p.For) -> bool:
+    """True for `for kept, new in zip(average.parameters(), model.parameters()): kept.mul_(m).add_(new, alpha=1 - m)`."""
+    pairs = loop.iter
+    if not isinstance(pairs, p.Call) or _last(pairs.func) != "zip" or len(pairs.args) != 2 or len(loop.body) > 3:
+        return False
+    if not all("parameters()" in p.text(a.value) for a in pairs.args):
+        return False
+    return any(_MIXES.search(_spelled(s)) is not None for s in loop.body)
+
+
+def _spelled(stmt: p.Stmt) -> str:
+    if isinstance(stmt, p.Assign):
+        return f"{p.text(stmt.targets[0])} = {p.text(stmt.value)}"
+    return p.text(stmt.value) if isinstance(stmt, p.ExprStmt) else ""
 
 
 def counts_itself(call: p.Call, function: p.Node | None) -> bool:

@@ -16,17 +16,21 @@ def _clip(m: Calls, s: Site) -> Value | None:
     values = s.all_args()
     modules = frozenset().union(*(m.modules_in(v) for v in values)) if values else frozenset()
     optimizer = next((v for v in values if isinstance(v, Optimizer)), None)
-    bound = s.arg(1, "max_norm") or s.arg(1, "clip_value")
-    scaled = isinstance(bound, Opaque) and "get_scale()" in bound.path
+    scaled = _times_scale(s.arg(1, "max_norm") or s.arg(1, "clip_value"))
     m.clip(modules if optimizer is None else frozenset(), s.span, s.text, optimizer, scaled_bound=scaled)
     return Opaque("grad_norm", data=True, born=m.token())
+
+
+def _times_scale(bound: Value | None) -> bool:
+    """Whether the bound was multiplied by the loss scale, as the gradients are."""
+    return isinstance(bound, Opaque) and "get_scale()" in bound.path
 
 
 def _method(m: Calls, s: Site) -> Value | None:
     """`model.clip_grad_norm_(…)` (FSDP), `optimizer.clip_grad_norm(…)`."""
     receiver = s.receiver
     if isinstance(receiver, Optimizer):
-        m.clip(frozenset(), s.span, s.text, receiver)
+        m.clip(frozenset(), s.span, s.text, receiver, scaled_bound=_times_scale(s.arg(0, "max_norm")))
     elif isinstance(receiver, Opaque) and receiver.kind in {"accelerator", "fabric"}:
         sync = receiver.attrs.get("sync_gradients")
         if receiver.kind == "accelerator" and isinstance(sync, Lit) and sync.value is False:
@@ -39,7 +43,8 @@ def _method(m: Calls, s: Site) -> Value | None:
                 entry.scaled = False
         m.clip(frozenset(), s.span, s.text)
     else:
-        m.clip(receiver.modules if isinstance(receiver, Opaque) else frozenset(), s.span, s.text)
+        modules = receiver.modules if isinstance(receiver, Opaque) else frozenset()
+        m.clip(modules, s.span, s.text, scaled_bound=_times_scale(s.arg(0, "max_norm")))
     return Opaque("grad_norm", data=True, born=m.token())
 
 

@@ -237,6 +237,26 @@ def _functional_call(m: Calls, s: Site) -> Value | None:
     return None
 
 
+_NO_NETWORKS = frozenset(
+    [
+        "apps",
+        "engines",
+        "explain",
+        "handlers",
+        "inferers",
+        "loader",
+        "metrics",
+        "optim",
+        "optimizers",
+        "sampler",
+        "scheduler",
+        "utils",
+        "visualize",
+    ]
+)
+"""Rooms of the zoos whose classes are loaders, meters and runners."""
+
+
 def guess(name: str) -> Meaning | None:
     """Layers of torch.nn and models of the zoos."""
     root, _, rest = name.partition(".")
@@ -249,16 +269,24 @@ def guess(name: str) -> Meaning | None:
         and "init" not in rest
     ):
         return _make
-    if root in {
-        "torchvision",
-        "timm",
-        "segmentation_models_pytorch",
-        "smp",
-        "torch_geometric",
-        "monai",
-        "efficientnet_pytorch",
-    } and (
-        "models" in rest or "create_model" in rest or ".nets" in rest or (last[:1].isupper() and root != "torchvision")
+    if (
+        rest.partition(".")[0] not in _NO_NETWORKS
+        and root
+        in {
+            "torchvision",
+            "timm",
+            "segmentation_models_pytorch",
+            "smp",
+            "torch_geometric",
+            "monai",
+            "efficientnet_pytorch",
+        }
+        and (
+            "models" in rest
+            or "create_model" in rest
+            or ".nets" in rest
+            or (last[:1].isupper() and root != "torchvision")
+        )
     ):
         return (
             _named_model

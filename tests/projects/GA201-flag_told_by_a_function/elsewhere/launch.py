@@ -1,0 +1,9 @@
+import torch
+from fitting import Fitting
+from torch import nn
+
+torch.manual_seed(0)
+network = nn.Linear(6, 2)
+optimizer = torch.optim.SGD(network.parameters(), lr=0.05, momentum=0.9)
+stream = ((torch.randn(8, 6), torch.randn(8, 2)) for _ in range(12))
+Fitting(network, optimizer, every=4).fit(stream, updates=3)

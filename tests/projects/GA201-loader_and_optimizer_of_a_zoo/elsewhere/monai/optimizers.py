@@ -1,0 +1,3 @@
+from torch.optim import SGD as Novograd
+
+__all__ = ["Novograd"]
