@@ -100,7 +100,8 @@ def own_imports() -> Iterator[None]:
     yield
     sys.path[:] = path
     for name in set(sys.modules) - before:
-        if str(Path(__file__).parent / "projects") in str(getattr(sys.modules[name], "__file__", "")):
+        places = (getattr(sys.modules[name], "__file__", ""), *getattr(sys.modules[name], "__path__", ()))
+        if any(str(Path(__file__).parent / "projects") in str(place) for place in places):
             del sys.modules[name]
 
 

@@ -85,7 +85,7 @@ class View:
     @cached_property
     def _one_after_the_other(self) -> bool:
         """True when all optimizers are one name, bound anew by each call: the next begins where the last has ended."""
-        if len({plain(ledger.name) for ledger in self.ledgers}) != 1:
+        if len({re.sub(r"#\d+", "#", plain(ledger.name)) for ledger in self.ledgers}) != 1:  # of objects without a name
             return False
         spans = sorted((ledger.steps[0].seq, ledger.steps[-1].seq) for ledger in self.ledgers if ledger.steps)
         return all(end < start for (_, end), (start, _) in itertools.pairwise(spans))
