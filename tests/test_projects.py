@@ -100,8 +100,9 @@ def own_imports() -> Iterator[None]:
     yield
     sys.path[:] = path
     for name in set(sys.modules) - before:
-        places = (getattr(sys.modules[name], "__file__", ""), *getattr(sys.modules[name], "__path__", ()))
-        if any(str(Path(__file__).parent / "projects") in str(place) for place in places):
+        module = sys.modules[name]  # a folder without `__init__` has a path and no file
+        places = f"{getattr(module, '__file__', '')} {getattr(module, '__path__', '')}"
+        if str(Path(__file__).parent / "projects") in places:
             del sys.modules[name]
 
 
