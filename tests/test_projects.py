@@ -100,8 +100,8 @@ def own_imports() -> Iterator[None]:
     yield
     sys.path[:] = path
     for name in set(sys.modules) - before:
-        module = sys.modules[name]  # a folder without `__init__` has a path and no file
-        places = f"{getattr(module, '__file__', '')} {getattr(module, '__path__', '')}"
+        told = getattr(sys.modules[name], "__dict__", {})
+        places = f"{told.get('__file__')} {told.get('__path__')}"  # a folder without `__init__` has no file
         if str(Path(__file__).parent / "projects") in places:
             del sys.modules[name]
 
