@@ -162,6 +162,11 @@ class Index:
         )
 
     @cached_property
+    def moved(self) -> frozenset[str]:
+        """The last names of what the program adds to or takes from: totals that run on over several micro-batches."""
+        return frozenset(terminal(node.target) for node in self.everything() if isinstance(node, p.AugAssign))
+
+    @cached_property
     def ends(self) -> frozenset[str]:
         """The settings that a counter reaches where a loop is left: `if done == total: break`."""
         nodes = list(self.everything())

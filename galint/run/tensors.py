@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from galint.ledger import ONE, Coefficient
 from galint.run.compare import Compare
+from galint.run.nodes import path_terminal
 from galint.run.values import Lit, Opaque, Tensor, Value
 
 _SCALE_NAME = re.compile(r"scale|factor|norm|ratio|frac|inv|accum|div|num|count|size|len", re.I)
@@ -104,7 +105,8 @@ class Tensors(Compare):
             return self._late(tensor, tensor.copy())  # weights of the samples, not a factor of the whole
         if counts and sign < 0 and tensor.summed:
             return self._late(tensor, self._average(tensor, factor))
-        if isinstance(factor, Opaque) and _of_the_batch(factor, tensor):
+        # A mean times a number of the batch may be a sum: the number, a count.
+        if isinstance(factor, Opaque) and (sign < 0 or tensor.each) and self._of_the_batch(factor, tensor):
             out = tensor.copy()
             out.hidden |= {factor.path}
             return self._late(tensor, out)
@@ -115,6 +117,17 @@ class Tensors(Compare):
             )
             return self._late(tensor, out)
         return tensor
+
+    def _of_the_batch(self, factor: Value, tensor: Tensor) -> bool:
+        """Whether a factor is made of the micro-batch's own data and of numbers: it weighs samples, and cannot be 1/N."""
+        if isinstance(factor, Lit):
+            return factor.is_number and not factor.keys
+        if not isinstance(factor, Opaque):
+            return False
+        if factor.deferred is not None:
+            return factor.data and all(self._of_the_batch(part, tensor) for part in factor.deferred[1:])
+        own = factor.data and factor.born == tensor.born and not _COUNTS.search(factor.path)
+        return own and path_terminal(factor.path) not in self.static.moved
 
     def _late(self, old: Tensor, new: Tensor) -> Tensor:
         new.done = old.done
@@ -184,20 +197,6 @@ def invert(coefficient: Coefficient) -> Coefficient:
 def _counts_own(count: Opaque, tensor: Tensor) -> bool:
     """Whether a number counts the samples of the very micro-batch that a tensor comes from, and not of a window."""
     return count.data and count.born == tensor.born and _COUNTS.search(count.path) is not None
-
-
-def _of_the_batch(factor: Value, tensor: Tensor) -> bool:
-    """Whether a factor is made of the micro-batch's own data and of numbers: it weighs samples, and cannot be 1/N.
-
-    A number of samples may be one: it makes a sum of a mean.
-    """
-    if isinstance(factor, Lit):
-        return factor.is_number and not factor.keys
-    if not isinstance(factor, Opaque):
-        return False
-    if factor.deferred is not None:
-        return factor.data and all(_of_the_batch(part, tensor) for part in factor.deferred[1:])
-    return factor.data and factor.born == tensor.born and not _COUNTS.search(factor.path)
 
 
 def _penalty(value: Opaque) -> frozenset[str] | None:

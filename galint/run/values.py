@@ -161,6 +161,7 @@ class Tensor(Value):
     __slots__ = (
         "bypassed",
         "done",
+        "each",
         "grad",
         "hidden",
         "keys",
@@ -201,6 +202,8 @@ class Tensor(Value):
         self.done = False
         """Backward already ran from this very tensor."""
         self.unknown_scale = False
+        self.each = False
+        """Surely a loss for each sample or element, that nothing has made one number of."""
         self.merged = 1
         """How many addends of one micro-batch and coefficient were added to make it."""
         self.parent: Tensor | None = None
@@ -218,7 +221,7 @@ class Tensor(Value):
         out = Tensor(self.path, self.terms, modules=self.modules, grad=self.grad)
         out.scaled, out.scaled_at, out.summed = self.scaled, self.scaled_at, self.summed
         out.hidden, out.keys, out.synced, out.bypassed = self.hidden, self.keys, self.synced, self.bypassed
-        out.merged = self.merged
+        out.merged, out.each = self.merged, self.each
         out.reduced, out.unknown_scale, out.penalties = self.reduced, self.unknown_scale, self.penalties
         return out
 

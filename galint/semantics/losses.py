@@ -38,7 +38,7 @@ def _reduction(kwargs: dict[str, Value], out: Tensor) -> Tensor:
     out.reduced = True
     if isinstance(reduction, Lit):
         out.summed = reduction.value == "sum"
-        out.reduced = reduction.value != "none"
+        out.reduced, out.each = reduction.value != "none", reduction.value == "none"
     for old in ("size_average", "reduce"):
         flag = kwargs.get(old)
         if isinstance(flag, Lit) and flag.value is False:

@@ -164,8 +164,14 @@ def _mean(m: Calls, s: Site) -> Value | None:
     if not isinstance(target, Tensor):
         return None
     out = target.copy()
-    out.summed, out.reduced = False, True
+    out.summed, out.reduced = False, target.reduced or not _along(s)
+    out.each = out.each and not out.reduced
     return out
+
+
+def _along(s: Site) -> bool:
+    """Whether a reduction is one along some dimensions, so that it leaves more than a number."""
+    return len(s.args) > (s.receiver is None) or not s.kwargs.keys().isdisjoint({"dim", "axis"})
 
 
 def _curved(m: Calls, s: Site) -> Value | None:
@@ -185,8 +191,8 @@ def _sum(m: Calls, s: Site) -> Value | None:
     out = target.copy()
     # A sum over already reduced losses adds a few terms; a sum over samples is a sum loss.
     out.summed = target.summed or not target.reduced
-    along = len(s.args) > (s.receiver is None) or not s.kwargs.keys().isdisjoint({"dim", "axis"})
-    out.reduced = target.reduced or not along
+    out.reduced = target.reduced or not _along(s)
+    out.each = out.each and not out.reduced
     return out
 
 
