@@ -2,7 +2,7 @@
 
 # observe: params
 import torch
-from lib.base import Trainer
+from typed.base import Trainer
 from torch import nn
 
 

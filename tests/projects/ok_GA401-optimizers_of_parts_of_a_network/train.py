@@ -1,7 +1,7 @@
 """Each optimizer has its part of one network's parameters, by their names; the second trains from some step on."""
 
 import torch
-from lib.parts import Both, Scheduled
+from halves.parts import Both, Scheduled
 from torch import nn
 
 
