@@ -9,7 +9,6 @@ from pathlib import Path
 from galint import program as p
 from galint.config import Config
 from galint.diagnostic import Diagnostic
-from galint.errors import ParseError
 from galint.run.explore import Exploration, Explorer
 from galint.run.nodes import children, terminal
 from galint.run.project import Linked, Project
@@ -17,7 +16,7 @@ from galint.run.reach import BACKWARD
 from galint.run.static import Static
 from galint.semantics.configured import configured
 from galint.source import Span
-from galint.syntax import parse, parse_older
+from galint.syntax import parse, parse_any
 
 _INSTALLED = {"site-packages", "dist-packages"}
 """Folders of installed packages are no project: their files are linted each on its own."""
@@ -95,14 +94,7 @@ def _project(program: p.Program, root: Path | None, path: Path | None) -> Projec
 
 
 def _parse(text: str) -> p.Program:
-    """A file that the linted one imports. Raises ParseError."""
-    try:
-        return parse(text)
-    except ParseError:
-        older = parse_older(text, parse)
-        if older is None:
-            raise
-        return older
+    return parse_any(text, parse)
 
 
 def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:

@@ -17,7 +17,7 @@ from galint.explain import LoopView, acquitted, at_line, automatic, launched, vi
 from galint.registry import RULES
 from galint.run.project import STRIDE
 from galint.source import Source, Span
-from galint.syntax import MANY_BACKWARDS, deep, parse, parse_older, portions
+from galint.syntax import MANY_BACKWARDS, deep, parse, parse_any, parse_older, portions
 
 _UNREADABLE = next(rule for rule in RULES if rule.code == "GA000")
 
@@ -42,7 +42,7 @@ def study(
 @deep()
 def explain(source: Source, config: Config, root: Path | None = None, line: int | None = None) -> list[LoopView]:
     """What each training loop does, or only the loop at a 1-based `line`. Raises ParseError."""
-    program = parse(source.text)
+    program = parse_any(source.text, parse)
     analysis = analyse(program, config, root, source.path, launches=True)
     loops = _views(analysis, source, Report(files=1))
     loops = sorted(

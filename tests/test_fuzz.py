@@ -19,7 +19,9 @@ from marks import fixtures
 from galint import driver
 from galint.config import Config
 from galint.diagnostic import Report
+from galint.engine import explain
 from galint.errors import SourceError
+from galint.source import Source
 
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 import fuzz
@@ -217,6 +219,13 @@ def test_python_2_is_a_syntax_error_of_one_line_and_its_loops_are_read(text: str
     assert len(wrong) == 1 and "\n" not in wrong[0].message
     assert [d for d in report.diagnostics if d.code != "GA000"] == known.diagnostics != []
     assert (report.loops, report.understood) == (known.loops, known.understood)
+
+
+def test_python_2_is_explained() -> None:
+    text = HEAD + LOOP + "print 'done'\n"
+    (loop,) = explain(Source.from_bytes(text.encode(), "train.py", None), Config())
+    (same,) = explain(Source.from_bytes((HEAD + LOOP).encode(), "train.py", None), Config())
+    assert loop == same
 
 
 @pytest.mark.parametrize("text", ["print 'x' 'y\n", "loss.backward() step\n", "x = `a`\n", "print (x), 'y' if\n"])

@@ -5,6 +5,6 @@ from __future__ import annotations
 from galint.syntax.guard import deep
 from galint.syntax.parsing import parse
 from galint.syntax.portions import MANY_BACKWARDS, portions
-from galint.syntax.python2 import parse_older
+from galint.syntax.python2 import parse_any, parse_older
 
-__all__ = ["MANY_BACKWARDS", "deep", "parse", "parse_older", "portions"]
+__all__ = ["MANY_BACKWARDS", "deep", "parse", "parse_any", "parse_older", "portions"]

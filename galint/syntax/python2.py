@@ -31,6 +31,17 @@ def parse_older(text: str, parser: Callable[[str], Program]) -> Program | None:
         return None
 
 
+def parse_any(text: str, parser: Callable[[str], Program]) -> Program:
+    """The program of a file in Python 3 or 2. Raises ParseError."""
+    try:
+        return parser(text)
+    except ParseError:
+        older = parse_older(text, parser)
+        if older is None:
+            raise
+        return older
+
+
 def rewritten(text: str) -> str | None:
     """`text` in the words of Python 3; None where nothing was to be rewritten or the text cannot be told apart."""
     try:
