@@ -159,24 +159,8 @@ class Tensor(Value):
     """A tensor computed from the data or the parameters."""
 
     __slots__ = (
-        "bypassed",
-        "done",
-        "each",
-        "grad",
-        "hidden",
-        "keys",
-        "merged",
-        "modules",
-        "parent",
-        "path",
-        "penalties",
-        "reduced",
-        "scaled",
-        "scaled_at",
-        "summed",
-        "synced",
-        "terms",
-        "unknown_scale",
+        "bypassed", "done", "each", "grad", "hidden", "keys", "merged", "modules", "parent", "path", "penalties",
+        "reduced", "scaled", "scaled_at", "summed", "synced", "terms", "unknown_scale",
     )  # fmt: skip
 
     def __init__(
