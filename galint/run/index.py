@@ -35,6 +35,8 @@ class Index:
         """Dictionaries of functions: name → the names of those."""
         self.looked_up: dict[str, str] = {}
         """What is looked up in a dictionary and called by a name of its own: `go = STEPS[kind]`, name → dictionary."""
+        self.made_by: dict[tuple[str, bool], str] = {}
+        """What an object was made by: its name, and whether it is a plain one, → class."""
         self._flat: dict[p.Node, tuple[list[p.Node], int, int]] = {}
         """Compound statement → all nodes of the top-level statement around it, and its own stretch of them."""
         self._kinds: dict[str, str] = {}
@@ -85,6 +87,10 @@ class Index:
     def _note_alias(self, node: p.Assign) -> None:
         self._note_table(node)
         value = node.value
+        if isinstance(value, p.Call) and (maker := terminal(value.func))[:1].isupper():
+            for target in node.targets:
+                if isinstance(target, p.Name | p.Attr):
+                    self.made_by[terminal(target), isinstance(target, p.Name)] = maker
         if isinstance(value, p.Call) and terminal(value.func) == "partial" and value.args:
             value = value.args[0].value
         if isinstance(value, p.Attr) and isinstance(value.value, p.Name) and value.value.id == "self":

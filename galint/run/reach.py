@@ -236,6 +236,9 @@ class Reach(Index):
             found += [f for f in self.functions.get(self.method_aliases[name], ()) if f in self.method_of]
         if direct and name in self.renamed:
             found += self._foreign(self.renamed[name])
+        if direct or name not in _GENERIC_METHODS:
+            for cls in self.classes.get(self.made_by.get(call, ""), ()):  # `step = Step(optimizer)`, `step(loss)`
+                found += [f for f in cls.body if isinstance(f, p.FunctionDef) and f.name == "__call__"]
         if name in {"__call__"}:
             found += [f for f in self.functions.get("__call__", ())]
         self._callees[call] = tuple(found[:_NAMESAKES])
