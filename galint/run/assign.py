@@ -153,7 +153,8 @@ class Assign(Evaluate):
                 countdown = stmt.op == "-" and old.path != p.text(stmt.target)  # `left = args.every`, `left -= 1`
                 start = self.demand(old, "window", None) if countdown else self.demand(old, "counter", stmt.target)
                 if start is not None:
-                    old = Lit(start.value, start.keys | {f"{old.path}@start"}, born=start.born, text="")
+                    unseen = frozenset() if countdown else frozenset({f"{old.path}@start"})
+                    old = Lit(start.value, start.keys | unseen, born=start.born, text="")
         value = self.binary(stmt.op, old, right, stmt, stmt.value)
         if isinstance(value, Tensor) and isinstance(old, Tensor) and old.done:
             self._late_scaling(stmt.target, value, stmt, frame)
