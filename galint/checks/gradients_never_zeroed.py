@@ -22,10 +22,11 @@ def check(view: View) -> Iterator[Finding]:
     for ledger in view.ledgers:
         if (late := _cleared_late(view, ledger)) is not None:
             step, n = late
+            when = "between epochs only" if _cleared_before(view, ledger, [step]) else f"after every {n}"
             yield Finding(
                 CODE,
                 step.span,
-                f"`{ledger.name}` steps after each micro-batch but is cleared after every {n}: this step applies "
+                f"`{ledger.name}` steps after each micro-batch but is cleared {when}: this step applies "
                 f"{n - 1} gradients that earlier steps applied along with its own",
                 step=step,
                 window=1,
