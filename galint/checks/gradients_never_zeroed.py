@@ -27,7 +27,7 @@ def check(view: View) -> Iterator[Finding]:
                 CODE,
                 step.span,
                 f"`{ledger.name}` steps after each micro-batch but is cleared {when}: this step applies "
-                f"{n - 1} gradients that earlier steps applied along with its own",
+                f"{n - 1} gradient{'s' if n > 2 else ''} that earlier steps applied along with its own",
                 step=step,
                 window=1,
                 related=view.places(step)[:1],
