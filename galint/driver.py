@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from galint.collecting import seldom
+from galint.collecting import seldom, with_room
 from galint.config.loading import Resolver
 from galint.config.model import Config
 from galint.diagnostic import Diagnostic, Report
@@ -60,7 +60,7 @@ def _guarded(source: Source, config: Config, root: Path | None) -> Report:
     try:
         from galint.engine import lint
 
-        return with_severities(lint(source, config, root), config)
+        return with_severities(with_room(lint, source, config, root), config)
     except Exception as error:
         return Report(files=1, internal_errors=[internal_error(source.filename, error)])
 

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from galint.collecting import with_room
 
 STANDIN = [sys.executable, str(Path(__file__).parent / "standin.py")]
 CODE = "import torch\nloss.backward()\noptimizer.step()\n"
@@ -190,3 +193,29 @@ def test_a_long_run_in_a_terminal_shows_its_progress(tmp_path: Path) -> None:
         assert bool(re.search(r"Analysing.*2/4", shown)) is not quiet
     os.close(master)
     os.close(slave)
+
+
+def test_calls_with_room_are_calls() -> None:
+    def nested(depth: int, *, wanted: int) -> int:
+        return depth if depth == wanted else nested(depth + 1, wanted=wanted)
+
+    assert with_room(nested, 0, wanted=500) == 500
+    with pytest.raises(ZeroDivisionError):
+        with_room(lambda: 1 // 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="page faults are counted by Linux")
+def test_a_recursion_with_room_maps_no_memory_at_each_call() -> None:
+    def down(depth: int) -> None:
+        if depth:
+            down(depth - 1)
+
+    def faults() -> int:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for depth in range(400):
+            for _ in range(20):
+                down(depth)  # some depth begins a chunk, whose memory is new each time
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    with_room(faults)
+    assert with_room(faults) < faults() / 2

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 
+from galint.collecting import with_room
 from galint.config import Config
 from galint.diagnostic import Diagnostic, Related, Report
 from galint.discovery import may_matter
@@ -41,7 +42,7 @@ def study(page: Page, config: Config, root: Path | None, parser: Callable[[str],
     from galint.driver import with_severities
     from galint.engine import study as engine_study
 
-    report, result.views = engine_study(page.source, config, root, parser)
+    report, result.views = with_room(engine_study, page.source, config, root, parser)
     result.report = with_severities(report, config)
     result.broken = any(d.code == "GA000" for d in report.diagnostics)
     return result
