@@ -16,7 +16,7 @@ from galint.run.reach import BACKWARD
 from galint.run.static import Static
 from galint.semantics.configured import configured
 from galint.source import Span
-from galint.syntax import parse, parse_any
+from galint.syntax import parse_any
 
 _INSTALLED = {"site-packages", "dist-packages"}
 """Folders of installed packages are no project: their files are linted each on its own."""
@@ -88,13 +88,9 @@ def _project(program: p.Program, root: Path | None, path: Path | None) -> Projec
     """The project files that a program imports; None where there is no root to stay inside."""
     if root is None or path is None or _INSTALLED & set(path.parts):
         return None
-    project = Project(root.absolute(), path.absolute(), _parse)
+    project = Project(root.absolute(), path.absolute(), parse_any)
     project.collect(program)
     return project
-
-
-def _parse(text: str) -> p.Program:
-    return parse_any(text, parse)
 
 
 def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:

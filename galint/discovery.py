@@ -75,11 +75,11 @@ def may_matter(data: bytes) -> bool:
     Words decide for most files; only where all kinds occur, slower patterns ask for calls, first anywhere and then
     outside texts and comments (a library's documentation shows many loops).
     """
-    if _OTHER_FRAMEWORK.search(data) is not None and b"import torch" not in data and b"from torch" not in data:
-        return False  # whose `step` and `backward` may mean something else
     words = _has_words(data)
     if not (words and _calls(data)) and not _launches(data):
         return False
+    if _OTHER_FRAMEWORK.search(data) is not None and b"import torch" not in data and b"from torch" not in data:
+        return False  # whose `step` and `backward` may mean something else
     if data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{":  # a notebook: its code stands in texts
         return True
     code = _TEXTS_AND_COMMENTS.sub(b"''", data)

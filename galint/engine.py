@@ -42,7 +42,7 @@ def study(
 @deep()
 def explain(source: Source, config: Config, root: Path | None = None, line: int | None = None) -> list[LoopView]:
     """What each training loop does, or only the loop at a 1-based `line`. Raises ParseError."""
-    program = parse_any(source.text, parse)
+    program = parse_any(source.text)
     analysis = analyse(program, config, root, source.path, launches=True)
     loops = _views(analysis, source, Report(files=1))
     loops = sorted(

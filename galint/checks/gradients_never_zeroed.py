@@ -52,10 +52,12 @@ def never_cleared(view: View, ledger: OptimizerLedger) -> list[Step]:
     """The steps that apply old gradients, where surely nothing clears an optimizer's between its steps; else none."""
     steps = view.steps(ledger)
     stale = [s for s in steps if s.carried]
+    if not stale or not view.accumulates(ledger):
+        return []
     optimizer = view.run.optimizers.get(ledger.name)
     before = _cleared_before(view, ledger, stale)
     fresh_starts = len({m.serial for s in steps if s.window and (m := view.micro(s.window[-1]))}) if before else 1
-    if not stale or len(stale) < len(steps) - fresh_starts or not view.accumulates(ledger):
+    if len(stale) < len(steps) - fresh_starts:
         return []
     others = [o for o in view.ledgers if o is not ledger]
     certain = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -159,11 +160,10 @@ def _asked(view: View, steps: list[Step], cadence: Cadence) -> set[int]:
 
 def _ahead(view: View, steps: list[Step]) -> bool:
     """True when each step stands before the backward of its own pass through the loop, and after none of it."""
-    ran = [(b.seq, tuple(iteration for _, _, iteration in b.where)) for b in view.run.backwards]
+    passes = [tuple(iteration for _, _, iteration in b.where) for b in view.run.backwards]
     for step in steps:
-        before = max((b for b in ran if b[0] < step.seq), default=None)
-        after = min((b for b in ran if b[0] > step.seq), default=None)
-        if before is None or after is None or before[1] == step.position or after[1] != step.position:
+        after = bisect(view.run.backwards, step.seq, key=lambda b: b.seq)
+        if not 0 < after < len(passes) or passes[after - 1] == step.position or passes[after] != step.position:
             return False
     return bool(steps)
 

@@ -63,9 +63,8 @@ class Assign(Evaluate):
             and terminal(stmt.targets[0]) in self.static.countdowns
         ):
             if type(value.value) is int and 1 < value.value <= 64 and not value.keys:
-                value = Lit(
-                    value.value, moduli=((f"≥{value.value}", value.value),)
-                )  # `left = many`, run down from there
+                # `left = many`, run down from there.
+                value = Lit(value.value, moduli=((f"≥{value.value}", value.value),))
         for target in stmt.targets:
             if isinstance(value, Tensor) and self._rebinds(target, value, frame):
                 self._late_scaling(target, value, stmt, frame)

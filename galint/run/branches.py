@@ -105,7 +105,8 @@ class Branches(Assign):
         if not body:
             leaves = leaves and not isinstance(stmt.body[-1], p.Break | p.Raise)
             residual = Guard(stmt.span, p.text(stmt.test), moduli, keys, True) if leaves and moduli else None
-            self._raise_flags(stmt, Guard(stmt.span, "", moduli, keys), frame)
+            if moduli:
+                self._raise_flags(stmt, Guard(stmt.span, "", moduli, keys), frame)
             return None, residual
         guard = Guard(self.place(stmt.span), p.text(stmt.test), moduli, keys, not truth)
         self.guards.append(guard)
@@ -113,13 +114,14 @@ class Branches(Assign):
             signal = self.run_body(body, frame)
         finally:
             self.guards.pop()
-        self._raise_flags(stmt, guard, frame)
+        if moduli:
+            self._raise_flags(stmt, guard, frame)
         residual = guard if not truth and leaves and moduli and signal is None else None
         return signal, residual
 
     def _raise_flags(self, stmt: p.If, guard: Guard, frame: Frame) -> None:
         """`if i % n == 0: ready = True`: what the flag gates, the numbers of this condition gate."""
-        for target in self.static.flags(stmt) if guard.moduli else ():
+        for target in self.static.flags(stmt):
             flag = self.eval(target, frame)
             if (gated := self.gated(flag, [guard])) is not flag:
                 self.bind(target, gated, frame)

@@ -7,7 +7,7 @@ import re
 from galint import program as p
 from galint.ledger import ONE, Coefficient
 from galint.run.frame import Frame, UserRaise
-from galint.run.names import GRADIENT_METHODS, ONE_RANK, RANK_NAME
+from galint.run.names import GRADIENT_METHODS, ONE_RANK, RANK_NAME, SWITCHES
 from galint.run.nodes import terminal
 from galint.run.opaque_calls import OpaqueCalls
 from galint.run.reach import WRAP
@@ -40,8 +40,6 @@ from galint.semantics import contexts, function_meaning, lightning, method_meani
 from galint.source import Span
 
 _DEPTH = 40
-_SWITCHES = re.compile(r"(?<!a)sync(?!_?b(n|atch))\w*\(", re.I)
-"""A context whose name says that it switches the synchronisation of gradients."""
 _APPLIES = re.compile(r"step|update|apply|optimi|minimi|accum", re.I)
 
 
@@ -361,7 +359,7 @@ class Calls(OpaqueCalls):
         if isinstance(value, Bound) and value.name in {"no_sync", "no_backward_sync"}:
             value = self.call_value(value, [], {}, as_call(item.context, None), frame)
         context = value if isinstance(value, Context) else None
-        if type(value) is Opaque and _SWITCHES.search(value.path):  # out of sight, where it may do so or not
+        if type(value) is Opaque and SWITCHES.search(value.path):  # out of sight, where it may do so or not
             self.event("sync_flag", item.span, value.path, on=True, known=False)
         if isinstance(value, Instance):
             enter = self.class_member(value.cls, "__enter__")

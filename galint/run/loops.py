@@ -7,7 +7,7 @@ import re
 from galint import program as p
 from galint.run.branches import Branches
 from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
-from galint.run.nodes import terminal
+from galint.run.nodes import asks_length, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP
 from galint.run.update_effects import averages, intervals
 from galint.run.values import Lit, Mapping, Opaque, Seq, Value
@@ -247,7 +247,7 @@ def _collects(loop: p.For | p.While) -> bool:
     calls = [s.value.func for s in loop.body if isinstance(s, p.ExprStmt) and isinstance(s.value, p.Call)]
     filled = {terminal(f.value) for f in calls if isinstance(f, p.Attr) and f.name == "append"} - {""}
     waits = [s.test for s in loop.body if isinstance(s, p.If) and isinstance(s.body[-1], p.Continue)]
-    return any(re.search(rf"len\((\w+\.)*{re.escape(name)}\)", p.text(test)) for name in filled for test in waits)
+    return any(asks_length(test, name) for name in filled for test in waits)
 
 
 def _drawn_ahead(loop: p.While) -> tuple[str, ...]:

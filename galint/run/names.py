@@ -165,3 +165,5 @@ FRAMEWORKS = frozenset(
 """Packages whose names mean what galint says of them, even where a project holds a namesake."""
 TPU = re.compile(r"(^|[._])(tpu|xla)(_|$|\()", re.I)
 """What asks for an XLA device."""
+SWITCHES = re.compile(r"(?<!a)sync(?!_?b(n|atch))\w*\(", re.I)
+"""A context whose name says that it switches the synchronisation of gradients."""

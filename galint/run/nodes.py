@@ -129,6 +129,11 @@ def asks_elements(node: p.Node) -> bool:
     return isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name in {"all", "any"}
 
 
+def asks_length(test: p.Expr, name: str) -> bool:
+    """`len(held) < n`, `len(self.held) == n`: whether a condition asks how long a list of this name is."""
+    return re.search(rf"\blen\((\w+\.)*{re.escape(name)}\)", p.text(test)) is not None
+
+
 def global_name(node: p.Expr) -> str:
     """The name that `globals()["name"]` or `getattr(sys.modules[__name__], "name")` looks up in its own file, else ""."""
     key: p.Expr | None = None

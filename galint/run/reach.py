@@ -97,6 +97,7 @@ class Reach(Index):
         self._last_rows: dict[p.FunctionDef, int] = {}
         self._branches: dict[p.If, tuple[frozenset[str], frozenset[str], bool]] = {}
         self._decides: dict[p.If, frozenset[str]] = {}
+        self._comes_back: dict[p.Node, bool] = {}
         self._callees: dict[tuple[str, bool], tuple[p.FunctionDef, ...]] = {}
         self._function_tags: dict[p.FunctionDef, frozenset[str]] = {}
         self._fixpoint()
@@ -317,6 +318,12 @@ class Reach(Index):
 
     def comes_back(self, body: p.Body) -> bool:
         """Whether a block runs backward only by calling the function that it stands in, which then evaluates."""
+        known = self._comes_back.get(body[0])
+        if known is None:
+            known = self._comes_back[body[0]] = self._calls_its_own(body)
+        return known
+
+    def _calls_its_own(self, body: p.Body) -> bool:
         first, every = body[0], [func for funcs in self.functions.values() for func in funcs]
         seen = {func for func in every if self.holds(func, first) and first in self.walk(func)}
         work: list[p.Node] = [*body]

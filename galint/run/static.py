@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from galint import program as p
 from galint.run.intervals import Interval, interval_of, number_asked
 from galint.run.kinds import LOSS_NAME
-from galint.run.nodes import asks_elements, bails, terminal
+from galint.run.nodes import asks_elements, asks_length, bails, terminal
 from galint.run.reach import BACKWARD, STEP, ZERO, Reach
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Static(Reach):
 
     def _counts(self, loop: p.For | p.While) -> bool:
         """Whether the loop moves a number of which some guard of a step takes the remainder."""
-        moved = {n.id for n in self.walk(loop.target) if isinstance(n, p.Name)} if isinstance(loop, p.For) else set()
+        moved = self.given(loop)
         moved |= {terminal(s.target) for s in loop.body if isinstance(s, p.AugAssign)}
         moved |= {terminal(t) for s in loop.body if isinstance(s, p.Assign) for t in s.targets}
         return bool(moved & self.counters)
@@ -345,9 +345,7 @@ class Static(Reach):
         name = terminal(loop.iter)
         if not isinstance(loop.iter, p.Name | p.Attr) or "append" not in self.uses.get(name, ()):
             return False
-        asked = re.compile(rf"\blen\((\w+\.)*{re.escape(name)}\)")
-        tests = [p.text(n.test) for n in self.everything() if isinstance(n, p.If)]
-        told = [t for t in tests if asked.search(t)]
+        told = [p.text(n.test) for n in self.everything() if isinstance(n, p.If) and asks_length(n.test, name)]
         return bool(told) and not any(map(_PLAYED.search, (*told, p.text(loop.iter), p.text(loop.target))))
 
     def names_in(self, expr: p.Expr) -> list[str]:

@@ -72,7 +72,7 @@ class Tensors(Compare):
         out = tensor.copy()
         out.hidden |= {str(tensor.merged)}
         out.merged = 1
-        return self._late(tensor, out)
+        return out
 
     def scale_tensor(self, tensor: Tensor, factor: Value, sign: int) -> Value:
         """A tensor multiplied (sign 1) or divided (sign -1) by a number or by something unknown."""
@@ -85,38 +85,33 @@ class Tensors(Compare):
                 return out
             change = number if sign > 0 else 1 / number
             if change == Fraction(1, tensor.merged) and tensor.merged > 1 and not factor.keys:
-                return self._mean_of_addends(tensor)
+                return self._late(tensor, self._mean_of_addends(tensor))
             settings = factor.keys if sign < 0 or number <= 1 else frozenset()
             told = str(number) if sign < 0 else _literal(factor)
             out = tensor.map(lambda c: c.times(change), settings | {m[0] for m in factor.moduli} | {told})
             return self._late(tensor, out)
-        counts = isinstance(factor, Opaque) and _counts_own(factor, tensor)
-        if isinstance(factor, Opaque) and sign > 0 and (_SAMPLES.search(factor.path) or (counts and tensor.reduced)):
+        if not isinstance(factor, Opaque):
+            return tensor
+        return self._late(tensor, self._weigh(tensor, factor, sign))
+
+    def _weigh(self, tensor: Tensor, factor: Opaque, sign: int) -> Tensor:
+        """A tensor multiplied or divided by something unknown: weights or counts of samples, or a factor of the whole."""
+        counts = _counts_own(factor, tensor)
+        if sign > 0 and (_SAMPLES.search(factor.path) or (counts and tensor.reduced)):
             out = tensor.copy()
             out.summed = True  # a mean times the number of samples is a sum
-            return self._late(tensor, out)
-        if (
-            isinstance(factor, Opaque)
-            and sign > 0
-            and factor.data
-            and factor.deferred is None
-            and not _SCALE_NAME.search(factor.path)
-        ):
-            return self._late(tensor, tensor.copy())  # weights of the samples, not a factor of the whole
-        if counts and sign < 0 and tensor.summed:
-            return self._late(tensor, self._average(tensor, factor))
+            return out
+        if sign > 0 and factor.data and factor.deferred is None and not _SCALE_NAME.search(factor.path):
+            return tensor.copy()  # weights of the samples, not a factor of the whole
+        if sign < 0 and counts and tensor.summed:
+            return self._average(tensor, factor)
         # A mean times a number of the batch may be a sum: the number, a count.
-        if isinstance(factor, Opaque) and (sign < 0 or tensor.each) and self._of_the_batch(factor, tensor):
+        if (sign < 0 or tensor.each) and self._of_the_batch(factor, tensor):
             out = tensor.copy()
             out.hidden |= {factor.path}
-            return self._late(tensor, out)
-        if isinstance(factor, Opaque):
-            coefficient = self.symbol(factor)
-            out = tensor.map(
-                lambda c: c.combine(coefficient if sign > 0 else invert(coefficient)), frozenset({factor.path})
-            )
-            return self._late(tensor, out)
-        return tensor
+            return out
+        coefficient = self.symbol(factor) if sign > 0 else invert(self.symbol(factor))
+        return tensor.map(lambda c: c.combine(coefficient), frozenset({factor.path}))
 
     def _of_the_batch(self, factor: Value, tensor: Tensor) -> bool:
         """Whether a factor is made of the micro-batch's own data and of numbers: it weighs samples, and cannot be 1/N."""

@@ -163,15 +163,16 @@ def _mean(m: Calls, s: Site) -> Value | None:
     target = s.receiver if s.receiver is not None else s.arg(0, "input")
     if not isinstance(target, Tensor):
         return None
+    return _reduced(target, s, summed=False)
+
+
+def _reduced(target: Tensor, s: Site, *, summed: bool) -> Tensor:
+    """A mean or a sum of a tensor; one along some dimensions leaves more than a number."""
+    along = len(s.args) > (s.receiver is None) or not s.kwargs.keys().isdisjoint({"dim", "axis"})
     out = target.copy()
-    out.summed, out.reduced = False, target.reduced or not _along(s)
+    out.summed, out.reduced = summed, target.reduced or not along
     out.each = out.each and not out.reduced
     return out
-
-
-def _along(s: Site) -> bool:
-    """Whether a reduction is one along some dimensions, so that it leaves more than a number."""
-    return len(s.args) > (s.receiver is None) or not s.kwargs.keys().isdisjoint({"dim", "axis"})
 
 
 def _curved(m: Calls, s: Site) -> Value | None:
@@ -188,12 +189,8 @@ def _sum(m: Calls, s: Site) -> Value | None:
     target = s.receiver if s.receiver is not None else s.arg(0, "input")
     if not isinstance(target, Tensor):
         return None
-    out = target.copy()
     # A sum over already reduced losses adds a few terms; a sum over samples is a sum loss.
-    out.summed = target.summed or not target.reduced
-    out.reduced = target.reduced or not _along(s)
-    out.each = out.each and not out.reduced
-    return out
+    return _reduced(target, s, summed=target.summed or not target.reduced)
 
 
 def _stack(m: Calls, s: Site) -> Value | None:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from galint.errors import ParseError, TooComplex
 from galint.program import Program
+from galint.syntax.parsing import parse
 
 Token = tokenize.TokenInfo
 Edit = tuple[tuple[int, int], int, str]
@@ -31,12 +32,12 @@ def parse_older(text: str, parser: Callable[[str], Program]) -> Program | None:
         return None
 
 
-def parse_any(text: str, parser: Callable[[str], Program]) -> Program:
+def parse_any(text: str) -> Program:
     """The program of a file in Python 3 or 2. Raises ParseError."""
     try:
-        return parser(text)
+        return parse(text)
     except ParseError:
-        older = parse_older(text, parser)
+        older = parse_older(text, parse)
         if older is None:
             raise
         return older
@@ -63,9 +64,7 @@ def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """The simple statements and headers, without the `;` or `:` that ends them."""
     depth, out = 0, list[Token]()
     for token in tokens:
-        depth += (
-            (token.string in {"(", "[", "{"}) - (token.string in {")", "]", "}"}) if token.type == tokenize.OP else 0
-        )
+        depth += _opens(token)
         ends = token.type in _LAYOUT or (depth == 0 and token.type == tokenize.OP and token.string in {";", ":"})
         if not ends:
             out.append(token)
@@ -74,6 +73,13 @@ def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
             out = []
     if out:
         yield out
+
+
+def _opens(token: Token) -> int:
+    """By how much a token changes the depth of brackets."""
+    if token.type != tokenize.OP:
+        return 0
+    return (token.string in {"(", "[", "{"}) - (token.string in {")", "]", "}"})
 
 
 def _edits(statement: list[Token]) -> Iterator[Edit]:
@@ -99,7 +105,7 @@ def _edits(statement: list[Token]) -> Iterator[Edit]:
 def _is_operand(token: Token) -> bool:
     """Whether a word before this is a statement of its own, and no name: `print x` and not `print = x`, `print(x)`."""
     if token.type == tokenize.OP:
-        return token.string in {">>", "[", "{", "~", "-"} or token.string == "`"
+        return token.string in {">>", "[", "{", "~", "-"}
     return token.type in {tokenize.NAME, tokenize.NUMBER, tokenize.STRING} and token.string not in {"in", "is", "if"}
 
 
@@ -107,9 +113,7 @@ def _comma(tokens: list[Token]) -> Token | None:
     """The first comma outside of brackets."""
     depth = 0
     for token in tokens:
-        depth += (
-            (token.string in {"(", "[", "{"}) - (token.string in {")", "]", "}"}) if token.type == tokenize.OP else 0
-        )
+        depth += _opens(token)
         if depth == 0 and token.string == ",":
             return token
     return None

@@ -15,7 +15,7 @@ from galint.discovery import Target, may_matter
 from galint.errors import ParseError, SourceError
 from galint.run.project import STRIDE, located
 from galint.source import Source, Span, read_bytes
-from galint.syntax import parse, parse_any
+from galint.syntax import parse_any
 from galint.trace.concluding import Outcome, Where, conclude
 from galint.trace.confirming import Job, Limits, jobs, perform
 from galint.trace.model import Status
@@ -90,7 +90,7 @@ def _prepare(
     source: Source, config: Config, root: Path | None, line: int | None, codes: frozenset[str], first: int
 ) -> tuple[_File | None, list[Outcome]]:
     try:
-        program = parse_any(source.text, parse)
+        program = parse_any(source.text)
     except ParseError:
         return None, []
     analysis = analyse(program, config, root, source.path)

@@ -187,9 +187,8 @@ class Flow:
                 return self.become(OPERATORS[op](*pair))
             return self
         if op in {"+", "-"} and isinstance(other, Unknown) and not other.modules:
-            return self.become(
-                self.loss + 0.0
-            )  # a term without a gradient, which counts where a mean of terms is taken
+            # A term without a gradient, which counts where a mean of terms is taken.
+            return self.become(self.loss + 0.0)
         name = other.path if isinstance(other, Unknown) else text
         return self.become(self.loss, assumed=frozenset({name}))
 
