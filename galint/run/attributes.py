@@ -167,9 +167,10 @@ class Attributes(Gradients):
                 if found is not None:
                     return found
         if name == "module":
-            value.attrs[name] = self.make_module(f"{value.path}.module", self.ancestors[value.ident])
-            value.attrs[name].modules |= value.modules  # type: ignore[attr-defined]
-            return value.attrs[name]
+            inner = self.make_module(f"{value.path}.module", self.ancestors[value.ident])
+            inner.modules |= value.modules
+            value.attrs[name] = inner
+            return inner
         if self.static.kind_of(name) == "optimizer":
             made = self.make_optimizer(f"{value.path}.{name}", value.modules)
             value.attrs[name] = made

@@ -14,6 +14,10 @@ from galint.run.nodes import asks_elements
 from galint.run.values import NONE, Function, Lit, Mapping, Opaque, Seq, Value
 
 
+_NESTING = 500
+"""Expressions within expressions, over all calls: Python's own limit of frames is met first, but compiled code has none."""
+
+
 class Evaluate(Arithmetic):
     """The expression half of the machine."""
 
@@ -43,7 +47,13 @@ class Evaluate(Arithmetic):
         handler = _EVAL.get(kind)
         if handler is None:
             return Opaque(p.text(node))
-        return handler(self, node, frame)  # type: ignore[no-any-return]
+        self.nesting += 1
+        if self.nesting > _NESTING:
+            raise RecursionError("expressions and calls nest too deeply")
+        try:
+            return handler(self, node, frame)  # type: ignore[no-any-return]
+        finally:
+            self.nesting -= 1
 
     # --- displays, lambdas and the rest --------------------------------------------------------
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from galint import program as p
 from galint.run.kinds import kind_by_use
 from galint.run.nodes import children, global_name, terminal
 from galint.source import Span
+
+T = TypeVar("T")
 
 COMPOUND = (p.FunctionDef, p.ClassDef, p.For, p.While, p.If, p.With, p.Try, p.Match)
 
@@ -18,6 +20,7 @@ class Index:
     """What one program holds, and the project files that it imports, when given."""
 
     def __init__(self, bodies: Iterable[p.Body]) -> None:
+        self._found: dict[str, Any] = {}
         self.functions: dict[str, list[p.FunctionDef]] = defaultdict(list)
         self.classes: dict[str, list[p.ClassDef]] = defaultdict(list)
         self.method_of: dict[p.FunctionDef, p.ClassDef] = {}
@@ -131,18 +134,31 @@ class Index:
         for closed, start, _ in opened:
             self._flat[closed] = flat, start, len(flat)
 
-    @cached_property
+    def _once(self, name: str, find: Callable[[], T]) -> T:
+        """What is found when it is asked for, and then kept; mypyc does not compile `cached_property`."""
+        if name not in self._found:
+            self._found[name] = find()
+        found: T = self._found[name]
+        return found
+
+    @property
     def loops(self) -> dict[Span, p.For | p.While]:
         """The loops of the program by their headers."""
+        return self._once("loops", self._find_loops)
+
+    def _find_loops(self) -> dict[Span, p.For | p.While]:
         out: dict[Span, p.For | p.While] = {}
         for node in self.everything():
             if isinstance(node, p.For | p.While):
                 out.setdefault(node.span, node)
         return out
 
-    @cached_property
+    @property
     def loop_over(self) -> dict[p.Node, p.For]:
         """The loop whose iterable a node is part of, also where the iterable has a name: `it = trange(n); for _ in it:`."""
+        return self._once("loop_over", self._find_loop_over)
+
+    def _find_loop_over(self) -> dict[p.Node, p.For]:
         loops = [node for node in self.everything() if isinstance(node, p.For)]
         out = {part: node for node in loops for part in self._walk(node.iter)}
         named = {node.iter.id: node for node in loops if isinstance(node.iter, p.Name)}
@@ -153,28 +169,40 @@ class Index:
                         out.setdefault(part, loop)
         return out
 
-    @cached_property
+    @property
     def calls(self) -> list[p.Call]:
         """Every call of the program."""
+        return self._once("calls", self._find_calls)
+
+    def _find_calls(self) -> list[p.Call]:
         return [node for node in self.everything() if isinstance(node, p.Call)]
 
-    @cached_property
+    @property
     def counted(self) -> frozenset[str]:
         """The spellings of the attributes that the program counts up or down: `state.step` is then no method."""
+        return self._once("counted", self._find_counted)
+
+    def _find_counted(self) -> frozenset[str]:
         return frozenset(
             p.text(node.target)
             for node in self.everything()
             if isinstance(node, p.AugAssign) and isinstance(node.target, p.Attr)
         )
 
-    @cached_property
+    @property
     def moved(self) -> frozenset[str]:
         """The last names of what the program adds to or takes from: totals that run on over several micro-batches."""
+        return self._once("moved", self._find_moved)
+
+    def _find_moved(self) -> frozenset[str]:
         return frozenset(terminal(node.target) for node in self.everything() if isinstance(node, p.AugAssign))
 
-    @cached_property
+    @property
     def ends(self) -> frozenset[str]:
         """The settings that a counter reaches where a loop is left: `if done == total: break`."""
+        return self._once("ends", self._find_ends)
+
+    def _find_ends(self) -> frozenset[str]:
         nodes = list(self.everything())
         moved = {p.text(n.target) for n in nodes if isinstance(n, p.AugAssign)}
         out: set[str] = set()
@@ -185,17 +213,23 @@ class Index:
                     out |= {terminal(side) for side in sides if p.text(side) not in moved}
         return frozenset(out - {""})
 
-    @cached_property
+    @property
     def called(self) -> frozenset[str]:
         """The last names of everything that is called."""
+        return self._once("called", self._find_called)
+
+    def _find_called(self) -> frozenset[str]:
         return frozenset(terminal(call.func) for call in self.calls)
 
     def everything(self) -> Iterator[p.Node]:
         """Every node of the program and of the files it imports."""
         return iter(self._nodes)
 
-    @cached_property
+    @property
     def _nodes(self) -> list[p.Node]:
+        return self._once("nodes", self._find_nodes)
+
+    def _find_nodes(self) -> list[p.Node]:
         return [node for body in self.bodies for stmt in body for node in self.walk(stmt)]
 
     def _walk(self, node: p.Node) -> Iterator[p.Node]:
@@ -213,10 +247,13 @@ class Index:
             self._kinds[name] = kind
         return kind
 
-    @cached_property
+    @property
     def dead_ends(self) -> frozenset[p.Node]:
         """`raise` statements before others of their block, which therefore never run."""
-        blocks = [*self.bodies]
+        return self._once("dead_ends", self._find_dead_ends)
+
+    def _find_dead_ends(self) -> frozenset[p.Node]:
+        blocks: list[object] = [*self.bodies]
         for node in self.everything():
             blocks += [getattr(node, name, ()) for name in ("body", "orelse", "final")]
         return frozenset(

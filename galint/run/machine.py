@@ -61,6 +61,8 @@ class Machine:
         """The only optimizer whose parameters require a gradient now (Lightning's `toggle_optimizer`)."""
         self.frozen: set[int] = set()
         """Modules whose parameters a training loop has switched off (`requires_grad = False`) for one of its losses."""
+        self.nesting = 0
+        """How many expressions are being evaluated, one within the other."""
         self.items_scaled = False
         """The items of a model's output were divided or multiplied in place, so a loss made of them has an unknown weight."""
         self.outputs: dict[int, Tensor] = {}

@@ -24,7 +24,8 @@ def children(node: object) -> list[p.Node]:
     for slot, several in plan:
         value = getattr(node, slot)
         if several is None:
-            out += [item for item in value if isinstance(item, p.Node)]
+            items = value if isinstance(value, tuple) else (value,)
+            out += [item for item in items if isinstance(item, p.Node)]
         elif several:
             out += value
         elif value is not None:
@@ -42,12 +43,16 @@ def walk(*tops: p.Node) -> Iterator[p.Node]:
 
 
 def _node_slots(cls: type) -> tuple[tuple[str, bool | None], ...]:
-    """The fields that can hold nodes, and whether each holds one, several, or (None) several among other things."""
+    """The fields that can hold nodes, and whether each holds one, several, or (None) whatever a look shows."""
     if not is_dataclass(cls):
         return ()
     out: list[tuple[str, bool | None]] = []
     for f in fields(cls):
-        kind = str(f.type)
+        if not isinstance(f.type, str):  # compiled by mypyc, which keeps the outermost class of an annotation only
+            if f.name != "span" and f.type not in {str, bool, int}:
+                out.append((f.name, None))
+            continue
+        kind = f.type
         if f.name == "span" or not _HOLDS_NODES.search(kind):
             continue
         several = kind == "Body" or bool(_SEVERAL.fullmatch(kind))

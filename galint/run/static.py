@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from galint import program as p
@@ -103,12 +102,15 @@ class Static(Reach):
                         made.add(target.id)
                         yield target.id
 
-    @cached_property
+    @property
     def gathering(self) -> dict[p.Node, frozenset[str]]:
         """Loops over a number of passes that only make losses; a backward after them starts from these.
 
         With each the names that are given anew in every pass, of which the backward has the last one's only.
         """
+        return self._once("gathering", self._find_gathering)
+
+    def _find_gathering(self) -> dict[p.Node, frozenset[str]]:
         out: dict[p.Node, frozenset[str]] = {}
         work: list[tuple[p.Body, p.Body]] = [(body, ()) for body in self.bodies]
         while work:
@@ -308,15 +310,21 @@ class Static(Reach):
         """The names that a `for` gives in each pass."""
         return {n.id for n in self.walk(loop.target) if isinstance(n, p.Name)} if isinstance(loop, p.For) else set()
 
-    @cached_property
+    @property
     def countdowns(self) -> frozenset[str]:
         """Names that a step's condition asks and that run down by one."""
+        return self._once("countdowns", self._find_countdowns)
+
+    def _find_countdowns(self) -> frozenset[str]:
         down = [n for n in self.everything() if isinstance(n, p.AugAssign) and n.op == "-" and p.text(n.value) == "1"]
         return frozenset({terminal(n.target) for n in down} & self.window_names)
 
-    @cached_property
+    @property
     def strides(self) -> dict[str, str]:
         """Names that multiply a loop's variable where another loop's is added (`i * size + j`), with that variable."""
+        return self._once("strides", self._find_strides)
+
+    def _find_strides(self) -> dict[str, str]:
         out: dict[str, str] = {}
         targets = {name for loop in self.loops.values() for name in self.given(loop)}
         for node in self.everything():

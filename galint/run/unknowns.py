@@ -76,10 +76,10 @@ class Unknowns(Machine):
         ranked = value.deferred is None and _RANK.search(_asked_of(value.path))
         role = role if ranked else self._refine(value, role, node)
         if role in {"other", "limit", "counter", "batch"} and ranked:
-            number = 2 if _WORLD.search(_asked_of(value.path)) else 0
-            self.result.known[value.path] = number
+            rank = 2 if _WORLD.search(_asked_of(value.path)) else 0
+            self.result.known[value.path] = rank
             self.result.roles[value.path] = "rank"
-            return Lit(number, frozenset({value.path}), text=value.path)
+            return Lit(rank, frozenset({value.path}), text=value.path)
         if self._counts_windows(value) and role in {"window", "windows"}:
             role = "length"  # of an epoch, in windows
         offset = value.deferred is not None and value.deferred[0] in {"+", "-"} and isinstance(value.deferred[2], Lit)
@@ -112,7 +112,7 @@ class Unknowns(Machine):
                 second = "other"  # `len(dataset) // (batch_size * N)`: N divides the length, it does not grow with it
             a, b = self.demand(left, first), self.demand(right, second)
             if a is not None and b is not None:
-                number = arithmetic(op, a.value, b.value)
+                number: Any = arithmetic(op, a.value, b.value)
                 if op in {"//", "/"} and number is not None and number < 1:
                     number = self.batches(a, b) or number
                     if number < 1 and role == "limit":  # `max_tokens // (batch_size * tokens)`, all of them made up
