@@ -20,6 +20,7 @@ from galint.fixes.prove import Exam, examine, proved, runs_of
 from galint.fixes.situation import Candidate, Document, Situation
 from galint.fixes.textedit import Lines, apply_changes, edits_of
 from galint.source import Source
+from galint.syntax.guard import deep
 
 _TRIES = 16
 """Rewrites proved for one finding at most; each is one more run of the file on paper."""
@@ -34,6 +35,14 @@ def attach(report: Report, source: Source, config: Config, root: Path | None = N
     """
     if is_large(source.text) or not any(d.code in REWRITES and d.fix is None for d in report.diagnostics):
         return report
+    try:
+        return _attached(report, source, config, root)
+    except RecursionError:  # the code nests too deeply to be run here, though it did not for its findings
+        return report
+
+
+@deep()
+def _attached(report: Report, source: Source, config: Config, root: Path | None) -> Report:
     before = examine(source, config, root)
     if before is None or before.analysis is None:
         return report

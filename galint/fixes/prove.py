@@ -17,11 +17,13 @@ from galint.diagnosing import diagnose
 from galint.diagnostic import Diagnostic
 from galint.errors import ParseError
 from galint.ledger import Entry, Mark, OptimizerLedger, Step
+from galint.program import Program
 from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
 from galint.run.nodes import path_terminal
 from galint.source import Source
 from galint.syntax import parse
+from galint.syntax.guard import deep
 
 TAIL_RULES = frozenset({"GA402", "GA403"})
 """Rules about the last, partial window: hidden while the full windows are wrong, so never brought by a fix."""
@@ -57,12 +59,16 @@ class Exam:
         return Counter(d.code for d in self.diagnostics)
 
 
+@deep()
 def examine(source: Source, config: Config, root: Path | None) -> Exam | None:
-    """Run `source` on paper; None when it is not Python."""
+    """Run `source` on paper; None when it is not Python, or nests too deeply."""
     try:
-        program = parse(source.text)
-    except ParseError:
+        return _examined(source, parse(source.text), config, root)
+    except (ParseError, RecursionError):
         return None
+
+
+def _examined(source: Source, program: Program, config: Config, root: Path | None) -> Exam:
     analysis = analyse(program, config, root, source.path)
     if analysis is None:
         return Exam(None)

@@ -13,8 +13,7 @@ from galint.run.frame import Frame, Signal
 from galint.run.nodes import asks_elements
 from galint.run.values import NONE, Function, Lit, Mapping, Opaque, Seq, Value
 
-
-_NESTING = 500
+_NESTING = 1_200
 """Expressions within expressions, over all calls: Python's own limit of frames is met first, but compiled code has none."""
 
 
