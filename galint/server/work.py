@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,10 @@ from galint.syntax.incremental import Incremental
 if TYPE_CHECKING:
     from galint.config import Config
     from galint.server.app import Server
+
+
+_STACK = 16 * 1024 * 1024
+"""Bytes of the worker's stack: compiled code descends on it, and some systems give threads half a MiB only."""
 
 
 @dataclass(slots=True)
@@ -48,6 +53,7 @@ class Work:
 
     def __init__(self, server: Server) -> None:
         self.server = server
+        threading.stack_size(_STACK)
         self.pool = ThreadPoolExecutor(1, "galint")
         self.states: dict[str, _State] = {}
         self.complaint = ""

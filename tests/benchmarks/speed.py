@@ -3,7 +3,8 @@
 usage: python tests/benchmarks/speed.py [--tools BIN] [--site FOLDER] [--scripts FOLDER ...] [--only a,b,c,growth]
                                         [--repeat 3] [--limit 600]
 
-BIN is the `bin` folder of an environment with ruff, flake8, torchfix and fixit. (a) is an installed site-packages
+BIN is the `bin` folder of an environment with ruff, flake8, torchfix and fixit, and with a compiled wheel of galint
+(CONTRIBUTING.md says how to make one); without it, the plain package alone is measured. (a) is an installed site-packages
 folder with torch in it, (b) folders of training scripts, (c) one file of 300 lines. Tools run one after the other,
 each `--repeat` times, and the best time counts; `x` columns are times relative to galint's cold run. Processor time
 counts all processes of a tool and does not depend on what else the machine does.
@@ -83,10 +84,14 @@ def best(command: list[str], folder: Path, repeat: int, limit: float) -> Cost | 
 
 def tools(binaries: Path | None, cache: Path) -> dict[str, list[str]]:
     """Name → command line without the paths; tools that are not there are left out."""
+    compiled = shutil.which("galint", path=str(binaries)) if binaries else None
+    galint = [compiled, *GALINT[3:]] if compiled else GALINT
     out = {
-        "galint, cold": [*GALINT, "--no-cache"],
-        "galint, cached": [*GALINT, "--cache-dir", str(cache)],
+        "galint, cold": [*galint, "--no-cache"],
+        "galint, cached": [*galint, "--cache-dir", str(cache)],
     }
+    if compiled:
+        out["galint, not compiled"] = [*GALINT, "--no-cache"]
     others = {
         "ruff": ["check", "--no-cache", "--isolated", "-q"],
         "flake8": ["--isolated", "-q"],
