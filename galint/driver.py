@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from galint.collecting import seldom, with_room
+from galint.collecting import seldom, tidy, with_room
 from galint.config.loading import Resolver
 from galint.config.model import Config
 from galint.diagnostic import Diagnostic, Report
@@ -150,6 +150,8 @@ def _lint_target(target: Target) -> Report | str:
         return lint_bytes(data, target.filename, target.config, target.path, target.root)
     except SourceError as error:
         return str(error)
+    finally:
+        tidy()
 
 
 def _collect(results: Iterable[Report | str], total: int, outcome: Outcome, progress: Progress | None) -> None:

@@ -117,6 +117,9 @@ class Reach(Index):
                 order.append((node, below))
                 stack += below
         for node, below in reversed(order):  # children first
+            if not below and not isinstance(node, p.Call):
+                own[node] = _NOTHING
+                continue
             tags: set[str] = set()
             calls: set[tuple[str, bool]] = set()
             if isinstance(node, p.Call):
