@@ -43,10 +43,12 @@ _WRAP_WORDS = (b"DDP(", b"FSDP(", b"DataParallel", b"fully_shard(")
 _WRAP_CALL = re.compile(
     rb"(?<!class )(?<!def )\b(?:DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard)\(\s*(?:module\s*=\s*)?\w"
 )
-_STEP_CALL = re.compile(
-    rb"(?<!def )(?<!\w)\w{0,80}step\w{0,40}\s{0,20}\(|\.\s{0,20}step\b|update_grad|\.\s{0,20}(?:accumulate|update_params)\s{0,20}\("
-    rb"|\bclass\s+\w+\([\w., ]*Trainer(?:\[[\w., ]*\])?\)"
-)
+_STEP = re.compile(rb"step(?:\w{0,40}\s{0,20}(\()|\b)")
+"""A name that ends so, called or not. What stands before it is looked at by hand: a pattern would try at each word."""
+_OTHER_STEP = re.compile(rb"update_grad|\.\s{0,20}(?:accumulate|update_params)\s{0,20}\(")
+_OWN_TRAINER = re.compile(rb"\bclass\s+\w+\([\w., ]*Trainer(?:\[[\w., ]*\])?\)")
+_LONGEST_NAME = 80
+_WORD = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 _TEXTS_AND_COMMENTS = re.compile(
     rb"#[^\r\n]*|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"
     rb"|\"(?:[^\"\\\r\n]|\\.)*\"|'(?:[^'\\\r\n]|\\.)*'",
@@ -66,7 +68,8 @@ class Target:
     root: Path
 
 
-_OTHER_FRAMEWORK = re.compile(rb"^[ \t]*(import|from)[ \t]+(paddle|mindspore|jittor)\b", re.M)
+_OTHER_FRAMEWORKS = (b"paddle", b"mindspore", b"jittor")
+_OTHER_IMPORT = re.compile(rb"^[ \t]*(import|from)[ \t]+(" + b"|".join(_OTHER_FRAMEWORKS) + rb")\b", re.M)
 
 
 def may_matter(data: bytes) -> bool:
@@ -78,12 +81,16 @@ def may_matter(data: bytes) -> bool:
     words = _has_words(data)
     if not (words and _calls(data)) and not _launches(data):
         return False
-    if _OTHER_FRAMEWORK.search(data) is not None and b"import torch" not in data and b"from torch" not in data:
+    if b"import torch" not in data and b"from torch" not in data and _of_another_framework(data):
         return False  # whose `step` and `backward` may mean something else
     if data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{":  # a notebook: its code stands in texts
         return True
     code = _TEXTS_AND_COMMENTS.sub(b"''", data)
     return (words and _calls(code)) or _launches(code)
+
+
+def _of_another_framework(data: bytes) -> bool:
+    return any(word in data for word in _OTHER_FRAMEWORKS) and _OTHER_IMPORT.search(data) is not None
 
 
 def may_be_known(data: bytes) -> bool:
@@ -105,7 +112,21 @@ def _launches(data: bytes) -> bool:
 
 
 def _calls(data: bytes) -> bool:
-    return _has_gradient_call(data) and (_STEP_CALL.search(data) is not None or _clears_and_runs(data))
+    return _has_gradient_call(data) and (_has_step_call(data) or _clears_and_runs(data))
+
+
+def _has_step_call(data: bytes) -> bool:
+    """True where something with `step` in its name is called and not defined, or is an attribute; or its relatives."""
+    for found in _STEP.finditer(data):
+        start = found.start()
+        before = data[max(start - _LONGEST_NAME - 10, 0) : start]
+        outside = before.rstrip(_WORD)
+        if found[1] is not None and len(before) - len(outside) <= _LONGEST_NAME and not outside.endswith(b"def "):
+            return True
+        after = data[start + 4 : start + 5]
+        if len(outside) == len(before) and before.rstrip().endswith(b".") and (not after or after not in _WORD):
+            return True
+    return _OTHER_STEP.search(data) is not None or (b"Trainer" in data and _OWN_TRAINER.search(data) is not None)
 
 
 def _clears_and_runs(data: bytes) -> bool:

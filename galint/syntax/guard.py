@@ -1,4 +1,4 @@
-"""Refuses, before libcst sees it, text that would overflow its stack or keep it busy for seconds.
+"""Refuses text that no file may hold, and, before libcst sees it, what would overflow its stack or keep it busy.
 
 libcst's native parser descends into nested and chained expressions without a limit: 5,000 unary minuses, 10,000
 `elif`s or 2,400 parentheses end the process, and nested patterns of `case` take it exponential time. One scan over
@@ -43,6 +43,15 @@ _WORDS = frozenset({"not", "and", "or", "in", "is", "if", "else", "for", "await"
 
 def guard(text: str, lines: int = MAX_LINES) -> None:
     """Raises ParseError for what no file may hold, TooComplex for what galint does not take on; TooLarge for its size."""
+    admit(text, lines)
+    found = _scan(text, 0)
+    if found is not None:
+        kind = TooLarge if found[0] == _TOO_LARGE else TooComplex
+        raise kind(found[0], *row_column(text, found[1]))
+
+
+def admit(text: str, lines: int = MAX_LINES) -> None:
+    """The part of `guard` about characters and lines; CPython's parser knows its own limits of depth."""
     if (zero := text.find("\0")) >= 0:
         raise ParseError("source code cannot contain null bytes", *row_column(text, zero))
     try:
@@ -51,10 +60,6 @@ def guard(text: str, lines: int = MAX_LINES) -> None:
         raise ParseError("source code cannot contain surrogates", *row_column(text, error.start)) from None
     if text.count("\n") + text.count("\r") > lines:
         raise TooLarge(_TOO_LARGE, 1, 1)
-    found = _scan(text, 0)
-    if found is not None:
-        kind = TooLarge if found[0] == _TOO_LARGE else TooComplex
-        raise kind(found[0], *row_column(text, found[1]))
 
 
 @contextmanager

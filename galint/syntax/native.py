@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from galint import program as p
+from galint.syntax.guard import MAX_ELIFS
 from galint.syntax.native_expressions import OPERATORS, arguments, expr, optional, params
 from galint.syntax.places import Places, Unsupported
 
@@ -149,6 +150,8 @@ def _if(c: Places, node: ast.If) -> p.Stmt:
         if len(below) != 1 or not isinstance(below[0], ast.If):
             break
         node = below[0]
+    if len(chain) > MAX_ELIFS:
+        raise Unsupported
     chain[-1].orelse = _body(c, node.orelse)
     for outer, inner in pairwise(chain):
         outer.orelse = (inner,)

@@ -11,6 +11,7 @@ from typing import Any
 from galint import program as p
 from galint.source import Span
 from galint.syntax.fields import Field, fields
+from galint.syntax.guard import MAX_CHAIN
 from galint.syntax.places import Places, Unsupported
 
 OPERATORS: dict[type, str] = {
@@ -26,11 +27,14 @@ _closing = re.compile(r"(?:[ \t\f\r\n\\]|#[^\r\n]*)*\)").match
 
 
 def expr(c: Places, node: Any) -> p.Expr:
-    """Lowers one expression. Raises Unsupported for a node that this module does not know."""
+    """Lowers one expression. Raises Unsupported for a node that this module does not know, and for depth."""
     lower = _TABLE.get(type(node))
-    if lower is None:
+    c.depth += 1
+    if lower is None or c.depth > MAX_CHAIN:
         raise Unsupported
-    return lower(c, node)
+    out = lower(c, node)
+    c.depth -= 1
+    return out
 
 
 def optional(c: Places, node: Any) -> p.Expr | None:
@@ -113,6 +117,8 @@ def _binary(c: Places, node: ast.BinOp) -> p.Expr:
     while type(node.left) is ast.BinOp:
         node = node.left
         spine.append(node)
+    if len(spine) > MAX_CHAIN:
+        raise Unsupported
     out = expr(c, node.left)
     for part in reversed(spine):
         out = p.BinOp(c.span(part), OPERATORS[type(part.op)], out, expr(c, part.right))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 from galint.program import Program
-from galint.syntax.guard import MAX_LINES, deep, guard
+from galint.syntax.guard import MAX_LINES, MAX_MARKS, admit, deep, guard
 from galint.syntax.native import parse as native
 
 
@@ -17,7 +17,8 @@ def parse(text: str, lines: int = MAX_LINES) -> Program:
     """
     if text.startswith("\ufeff"):
         text = text[1:]
-    guard(text, lines)
+    # The marks of a short text need no count, and the depth of CPython's tree is counted as it is lowered.
+    (guard if len(text) > 2 * MAX_MARKS else admit)(text, lines)
     # The tree is many small objects without garbage among them: collections in between only cost.
     collecting = gc.isenabled()
     gc.disable()

@@ -23,7 +23,7 @@ class Unsupported(Exception):
 class Places:
     """A text and where its nodes lie. `row` and `shift` are added to places in the first row of a part of a file."""
 
-    __slots__ = ("_lines", "row", "shift", "starts", "text", "unsure", "wide", "yields")
+    __slots__ = ("_lines", "depth", "row", "shift", "starts", "text", "unsure", "wide", "yields")
 
     def __init__(self, text: str, row: int = 0, shift: int = 0) -> None:
         self.text = text
@@ -32,6 +32,8 @@ class Places:
         self.starts = [0, *[m.end() for m in _newlines.finditer(text)], len(text) + 1]
         self.wide = not text.isascii()
         self._lines: dict[int, bytes] = {}
+        self.depth = 0
+        """Expressions that are being lowered, one within the other."""
         self.yields = False
         self.unsure = False
         """Comments cannot be told from the text alone."""
