@@ -10,7 +10,7 @@ from galint import program as p
 from galint.config import Config
 from galint.diagnostic import Diagnostic
 from galint.run.explore import Exploration, Explorer
-from galint.run.nodes import children, terminal
+from galint.run.nodes import terminal
 from galint.run.project import Linked, Project
 from galint.run.reach import BACKWARD
 from galint.run.static import Static
@@ -113,5 +113,5 @@ def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:
             holder = node.span
         elif kind is p.For or kind is p.While:
             holder = node.span
-        stack += [(child, holder) for child in reversed(children(node))]
+        stack += [(child, holder) for child in reversed(node.children())]
     return out

@@ -94,6 +94,14 @@ def _speaks_of_accumulation(view: View) -> bool:
 
 def _handled(view: View) -> bool:
     """True where the file freezes, replaces or otherwise treats its BatchNorm layers."""
+    if view.static.once("BatchNorm is treated", lambda: _treated(view)):
+        return True
+    return any(
+        isinstance(m, Module) and not m.training and m.ident in _trained(view) for m in view.run.modules.values()
+    )
+
+
+def _treated(view: View) -> bool:
     for body in view.static.bodies:
         for stmt in body:
             starts: set[p.Node] = set()
@@ -109,9 +117,7 @@ def _handled(view: View) -> bool:
                         return True
                 elif isinstance(node, p.Compare) and "BatchNorm" in p.text(node) and "__name__" in p.text(node):
                     return True
-    return any(
-        isinstance(m, Module) and not m.training and m.ident in _trained(view) for m in view.run.modules.values()
-    )
+    return False
 
 
 def _only_set_up(view: View, node: p.If) -> bool:

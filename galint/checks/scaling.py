@@ -110,7 +110,7 @@ def _shared(view: View, step: Step, entry: Entry) -> tuple[frozenset[str], int]:
 
 def _rescaled(view: View) -> bool:
     """True when the program hands its gradients to a function that scales them by a number of its own."""
-    return any(_RESCALES.search(name) is not None for name in view.static.called)
+    return view.static.calls_any(_RESCALES)
 
 
 def steady(view: View, steps: list[Step]) -> list[Step]:

@@ -327,4 +327,4 @@ class View:
 
 def _counts_ranks(label: str) -> bool:
     """True for a number of ranks, which is no N: `if failed == world_size: return`."""
-    return re.fullmatch(r"≥?[\w.]+", label) is not None and ONE_RANK.search(path_terminal(label)) is not None
+    return re.fullmatch(r"≥?[\w.]+", label) is not None and ONE_RANK.search(path_terminal(label))

@@ -15,7 +15,7 @@ from galint.source import Span
 
 CODE = "GA101"
 WITNESS = "even"
-_RESTORES = re.compile(r"(restore|recover|reload|put_back)_?grad(s|ient|ients)?$", re.I)
+_RESTORES = re.compile(r"^(restore|recover|reload|put_back)_?grad(s|ient|ients)?$", re.I)
 """What puts gradients back that were set aside, as adversarial passes over a micro-batch do."""
 
 
@@ -23,7 +23,7 @@ def check(view: View) -> Iterator[Finding]:
     """A clear that runs while the loop of the micro-batches it wipes is still running."""
     if any("register_post_accumulate_grad_hook" in uses for uses in view.static.uses.values()):
         return  # the optimizer steps inside the backward
-    if any(_RESTORES.match(name) for name in view.static.called):
+    if view.static.calls_any(_RESTORES):
         return
     if view.run.facts.get("manual_grad") or _engine_only(view):
         return

@@ -15,7 +15,6 @@ from galint.explain.windows import merged, shape, windows
 from galint.ledger import Guard, OptimizerLedger, Step, plain
 from galint.run.explore import EntryRuns, Exploration
 from galint.run.facts import RunResult
-from galint.run.nodes import children
 from galint.run.project import located
 from galint.run.static import Static
 from galint.run.summary import parts
@@ -134,7 +133,7 @@ def _places(program: p.Program) -> dict[Span, _Place]:
         if isinstance(node, p.FunctionDef | p.ClassDef):
             name = f"{inside}.{node.name}" if inside else node.name
         end = node.span.end_row
-        for child in children(node):
+        for child in node.children():
             end = max(end, visit(child, name))
         if isinstance(node, p.For | p.While | p.FunctionDef):
             out.setdefault(node.span, _Place(node, end, name))

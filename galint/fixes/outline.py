@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from galint import program as p
-from galint.run.nodes import children, walk
+from galint.run.nodes import walk
 from galint.source import Span
 
 Holder = p.Node | None
@@ -46,7 +46,7 @@ class Outline:
         for body in bodies(node):
             self._place(body, node)
             inside.update(map(id, body))
-        for child in children(node):
+        for child in node.children():
             if id(child) not in inside:
                 self._visit(child, node)
 
@@ -145,7 +145,7 @@ def covers(outer: Span, inner: Span) -> bool:
 def last_row(node: p.Node) -> int:
     """The last row of a statement with everything in it."""
     row = node.span.end_row
-    for child in children(node):
+    for child in node.children():
         row = max(row, last_row(child))
     return row
 

@@ -15,7 +15,7 @@ from galint.fixes.editor import Editor, Unfixable
 from galint.fixes.outline import Outline
 from galint.fixes.textedit import Change, Lines
 from galint.ledger import Guard, Step
-from galint.run.nodes import children, terminal, walk
+from galint.run.nodes import terminal, walk
 from galint.source import Span
 
 ATOMS = (p.Name, p.Attr, p.Const, p.Call, p.Subscript)
@@ -366,7 +366,7 @@ def moduli(test: p.Expr) -> list[p.Expr]:
             sides = (node.left, *node.comparators)
             if not any(isinstance(n, p.BinOp) and n.op == "%" for s in sides for n in walk(s)):
                 compared.extend(s for s in reversed(sides) if isinstance(s, p.Name | p.Attr | p.Subscript | p.Const))
-        for child in children(node):
+        for child in node.children():
             visit(child)
 
     visit(test)

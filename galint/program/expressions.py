@@ -16,6 +16,15 @@ class Node:
 
     span: Span
 
+    def children(self) -> list[Node]:
+        """The nodes directly below, in the order of the text."""
+        return []
+
+
+def some(*nodes: Node | None) -> list[Node]:
+    """Those of `nodes` that are there."""
+    return [node for node in nodes if node is not None]
+
 
 @dataclass(slots=True, eq=False)
 class Expr(Node):
@@ -42,11 +51,17 @@ class Attr(Expr):
     value: Expr
     name: str
 
+    def children(self) -> list[Node]:
+        return [self.value]
+
 
 @dataclass(slots=True, eq=False)
 class Subscript(Expr):
     value: Expr
     index: Expr
+
+    def children(self) -> list[Node]:
+        return [self.value, self.index]
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +69,9 @@ class Slice(Expr):
     lower: Expr | None
     upper: Expr | None
     step: Expr | None
+
+    def children(self) -> list[Node]:
+        return some(self.lower, self.upper, self.step)
 
 
 @dataclass(slots=True, eq=False)
@@ -64,11 +82,17 @@ class Arg(Node):
     keyword: str | None = None
     star: Literal["", "*", "**"] = ""
 
+    def children(self) -> list[Node]:
+        return [self.value]
+
 
 @dataclass(slots=True, eq=False)
 class Call(Expr):
     func: Expr
     args: tuple[Arg, ...]
+
+    def children(self) -> list[Node]:
+        return [self.func, *self.args]
 
 
 @dataclass(slots=True, eq=False)
@@ -79,6 +103,9 @@ class BinOp(Expr):
     left: Expr
     right: Expr
 
+    def children(self) -> list[Node]:
+        return [self.left, self.right]
+
 
 @dataclass(slots=True, eq=False)
 class Unary(Expr):
@@ -87,11 +114,17 @@ class Unary(Expr):
     op: str
     operand: Expr
 
+    def children(self) -> list[Node]:
+        return [self.operand]
+
 
 @dataclass(slots=True, eq=False)
 class BoolOp(Expr):
     op: Literal["and", "or"]
     values: tuple[Expr, ...]
+
+    def children(self) -> list[Node]:
+        return [*self.values]
 
 
 @dataclass(slots=True, eq=False)
@@ -102,12 +135,18 @@ class Compare(Expr):
     ops: tuple[str, ...]
     comparators: tuple[Expr, ...]
 
+    def children(self) -> list[Node]:
+        return [self.left, *self.comparators]
+
 
 @dataclass(slots=True, eq=False)
 class IfExp(Expr):
     test: Expr
     body: Expr
     orelse: Expr
+
+    def children(self) -> list[Node]:
+        return [self.test, self.body, self.orelse]
 
 
 @dataclass(slots=True, eq=False)
@@ -117,6 +156,9 @@ class Sequence(Expr):
     kind: Literal["tuple", "list", "set"]
     elts: tuple[Expr, ...]
 
+    def children(self) -> list[Node]:
+        return [*self.elts]
+
 
 @dataclass(slots=True, eq=False)
 class Dict(Expr):
@@ -125,6 +167,9 @@ class Dict(Expr):
     keys: tuple[Expr | None, ...]
     values: tuple[Expr, ...]
 
+    def children(self) -> list[Node]:
+        return [*[n for n in self.keys if isinstance(n, Node)], *self.values]
+
 
 @dataclass(slots=True, eq=False)
 class CompFor(Node):
@@ -132,6 +177,9 @@ class CompFor(Node):
     iter: Expr
     ifs: tuple[Expr, ...]
     is_async: bool = False
+
+    def children(self) -> list[Node]:
+        return [self.target, self.iter, *self.ifs]
 
 
 @dataclass(slots=True, eq=False)
@@ -143,22 +191,34 @@ class Comp(Expr):
     key: Expr | None
     generators: tuple[CompFor, ...]
 
+    def children(self) -> list[Node]:
+        return [self.elt, *some(self.key), *self.generators]
+
 
 @dataclass(slots=True, eq=False)
 class Lambda(Expr):
     params: tuple[Param, ...]
     body: Expr
 
+    def children(self) -> list[Node]:
+        return [*self.params, self.body]
+
 
 @dataclass(slots=True, eq=False)
 class Starred(Expr):
     value: Expr
+
+    def children(self) -> list[Node]:
+        return [self.value]
 
 
 @dataclass(slots=True, eq=False)
 class NamedExpr(Expr):
     target: Name
     value: Expr
+
+    def children(self) -> list[Node]:
+        return [self.target, self.value]
 
 
 @dataclass(slots=True, eq=False)
@@ -167,20 +227,32 @@ class FString(Expr):
 
     values: tuple[Expr, ...]
 
+    def children(self) -> list[Node]:
+        return [*self.values]
+
 
 @dataclass(slots=True, eq=False)
 class Await(Expr):
     value: Expr
+
+    def children(self) -> list[Node]:
+        return [self.value]
 
 
 @dataclass(slots=True, eq=False)
 class Yield(Expr):
     value: Expr | None
 
+    def children(self) -> list[Node]:
+        return some(self.value)
+
 
 @dataclass(slots=True, eq=False)
 class YieldFrom(Expr):
     value: Expr
+
+    def children(self) -> list[Node]:
+        return [self.value]
 
 
 @dataclass(slots=True, eq=False)
@@ -191,3 +263,6 @@ class Param(Node):
     kind: Literal["arg", "vararg", "kwonly", "kwarg"] = "arg"
     default: Expr | None = None
     annotation: Expr | None = None
+
+    def children(self) -> list[Node]:
+        return some(self.default, self.annotation)

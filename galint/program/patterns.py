@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from galint.program.expressions import Expr, Node
+from galint.program.expressions import Expr, Node, some
 
 
 @dataclass(slots=True, eq=False)
@@ -16,10 +16,16 @@ class Pattern(Node):
 class MatchValue(Pattern):
     value: Expr
 
+    def children(self) -> list[Node]:
+        return [self.value]
+
 
 @dataclass(slots=True, eq=False)
 class MatchSequence(Pattern):
     patterns: tuple[Pattern, ...]
+
+    def children(self) -> list[Node]:
+        return [*self.patterns]
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +39,9 @@ class MatchMapping(Pattern):
     patterns: tuple[Pattern, ...]
     rest: str | None
 
+    def children(self) -> list[Node]:
+        return [*self.keys, *self.patterns]
+
 
 @dataclass(slots=True, eq=False)
 class MatchClass(Pattern):
@@ -40,10 +49,16 @@ class MatchClass(Pattern):
     patterns: tuple[Pattern, ...]
     keywords: tuple[tuple[str, Pattern], ...]
 
+    def children(self) -> list[Node]:
+        return [self.cls, *self.patterns, *[pattern for _, pattern in self.keywords]]
+
 
 @dataclass(slots=True, eq=False)
 class MatchOr(Pattern):
     patterns: tuple[Pattern, ...]
+
+    def children(self) -> list[Node]:
+        return [*self.patterns]
 
 
 @dataclass(slots=True, eq=False)
@@ -52,3 +67,6 @@ class MatchAs(Pattern):
 
     pattern: Pattern | None
     name: str | None
+
+    def children(self) -> list[Node]:
+        return some(self.pattern)

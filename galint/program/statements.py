@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from galint.program.expressions import Arg, Expr, Node, Param
+from galint.program.expressions import Arg, Expr, Node, Param, some
 from galint.program.patterns import Pattern
 
 
@@ -21,6 +21,9 @@ Body = tuple[Stmt, ...]
 class ExprStmt(Stmt):
     value: Expr
 
+    def children(self) -> list[Node]:
+        return [self.value]
+
 
 @dataclass(slots=True, eq=False)
 class Assign(Stmt):
@@ -28,6 +31,9 @@ class Assign(Stmt):
 
     targets: tuple[Expr, ...]
     value: Expr
+
+    def children(self) -> list[Node]:
+        return [*self.targets, self.value]
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +44,9 @@ class AugAssign(Stmt):
     op: str
     value: Expr
 
+    def children(self) -> list[Node]:
+        return [self.target, self.value]
+
 
 @dataclass(slots=True, eq=False)
 class AnnAssign(Stmt):
@@ -45,12 +54,18 @@ class AnnAssign(Stmt):
     annotation: Expr
     value: Expr | None
 
+    def children(self) -> list[Node]:
+        return [self.target, self.annotation, *some(self.value)]
+
 
 @dataclass(slots=True, eq=False)
 class If(Stmt):
     test: Expr
     body: Body
     orelse: Body
+
+    def children(self) -> list[Node]:
+        return [self.test, *self.body, *self.orelse]
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +76,9 @@ class For(Stmt):
     orelse: Body
     is_async: bool = False
 
+    def children(self) -> list[Node]:
+        return [self.target, self.iter, *self.body, *self.orelse]
+
 
 @dataclass(slots=True, eq=False)
 class While(Stmt):
@@ -68,11 +86,17 @@ class While(Stmt):
     body: Body
     orelse: Body
 
+    def children(self) -> list[Node]:
+        return [self.test, *self.body, *self.orelse]
+
 
 @dataclass(slots=True, eq=False)
 class WithItem(Node):
     context: Expr
     target: Expr | None
+
+    def children(self) -> list[Node]:
+        return [self.context, *some(self.target)]
 
 
 @dataclass(slots=True, eq=False)
@@ -81,12 +105,18 @@ class With(Stmt):
     body: Body
     is_async: bool = False
 
+    def children(self) -> list[Node]:
+        return [*self.items, *self.body]
+
 
 @dataclass(slots=True, eq=False)
 class Handler(Node):
     type: Expr | None
     name: str | None
     body: Body
+
+    def children(self) -> list[Node]:
+        return [*some(self.type), *self.body]
 
 
 @dataclass(slots=True, eq=False)
@@ -95,6 +125,9 @@ class Try(Stmt):
     handlers: tuple[Handler, ...]
     orelse: Body
     final: Body
+
+    def children(self) -> list[Node]:
+        return [*self.body, *self.handlers, *self.orelse, *self.final]
 
 
 @dataclass(slots=True, eq=False)
@@ -108,6 +141,9 @@ class FunctionDef(Stmt):
     is_generator: bool = False
     """True when the function's own body (not a nested one's) contains yield."""
 
+    def children(self) -> list[Node]:
+        return [*self.params, *self.body, *self.decorators, *some(self.returns)]
+
 
 @dataclass(slots=True, eq=False)
 class ClassDef(Stmt):
@@ -116,10 +152,16 @@ class ClassDef(Stmt):
     body: Body
     decorators: tuple[Expr, ...] = ()
 
+    def children(self) -> list[Node]:
+        return [*self.bases, *self.body, *self.decorators]
+
 
 @dataclass(slots=True, eq=False)
 class Return(Stmt):
     value: Expr | None
+
+    def children(self) -> list[Node]:
+        return some(self.value)
 
 
 @dataclass(slots=True, eq=False)
@@ -141,15 +183,24 @@ class Pass(Stmt):
 class Raise(Stmt):
     exc: Expr | None
 
+    def children(self) -> list[Node]:
+        return some(self.exc)
+
 
 @dataclass(slots=True, eq=False)
 class Assert(Stmt):
     test: Expr
 
+    def children(self) -> list[Node]:
+        return [self.test]
+
 
 @dataclass(slots=True, eq=False)
 class Delete(Stmt):
     targets: tuple[Expr, ...]
+
+    def children(self) -> list[Node]:
+        return [*self.targets]
 
 
 @dataclass(slots=True, eq=False)
@@ -182,11 +233,17 @@ class Case(Node):
     guard: Expr | None
     body: Body
 
+    def children(self) -> list[Node]:
+        return [self.pattern, *some(self.guard), *self.body]
+
 
 @dataclass(slots=True, eq=False)
 class Match(Stmt):
     subject: Expr
     cases: tuple[Case, ...]
+
+    def children(self) -> list[Node]:
+        return [self.subject, *self.cases]
 
 
 @dataclass(slots=True, eq=False)
@@ -195,3 +252,6 @@ class Program:
 
     body: Body
     comments: dict[int, str] = field(default_factory=dict)
+
+    def children(self) -> list[Node]:
+        return [*self.body]

@@ -111,7 +111,7 @@ class Execute(Loops):
         if module.partition(".")[0] in FRAMEWORKS:
             return False
         constant = name.isupper() and len(name) > 1 and "()" not in self.static.uses.get(name, ())
-        return constant or CONFIG.search(name) is not None or name in self.static.window_names | self.static.counters
+        return constant or CONFIG.search(name) or name in self.static.window_names | self.static.counters
 
     def import_star(self, stmt: p.ImportFrom, frame: Frame) -> None:
         """`from m import *`: nothing known unless project files are followed."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from galint import program as p
 from galint.run.kinds import kind_by_use
-from galint.run.nodes import children, global_name, terminal
+from galint.run.nodes import global_name, terminal
 from galint.source import Span
 
 T = TypeVar("T")
@@ -78,7 +79,7 @@ class Index:
                             self.called_with[name].add(node.func.name)
                 elif isinstance(node.func, p.Name):
                     self.uses[node.func.id].add("()")
-            stack.extend([(child, below) for child in reversed(children(node))])
+            stack.extend([(child, below) for child in reversed(node.children())])
 
     def _note_table(self, node: p.Assign) -> None:
         name, value = terminal(node.targets[0]), node.value
@@ -130,12 +131,12 @@ class Index:
             if isinstance(node, COMPOUND):
                 opened.append((node, len(flat), depth))
             flat.append(node)
-            stack += children(node)
+            stack += node.children()
         for closed, start, _ in opened:
             self._flat[closed] = flat, start, len(flat)
 
-    def _once(self, name: str, find: Callable[[], T]) -> T:
-        """What is found when it is asked for, and then kept; mypyc does not compile `cached_property`."""
+    def once(self, name: str, find: Callable[[], T]) -> T:
+        """What is found when it is first asked for, and then kept; mypyc does not compile `cached_property`."""
         if name not in self._found:
             self._found[name] = find()
         found: T = self._found[name]
@@ -144,7 +145,7 @@ class Index:
     @property
     def loops(self) -> dict[Span, p.For | p.While]:
         """The loops of the program by their headers."""
-        return self._once("loops", self._find_loops)
+        return self.once("loops", self._find_loops)
 
     def _find_loops(self) -> dict[Span, p.For | p.While]:
         out: dict[Span, p.For | p.While] = {}
@@ -156,7 +157,7 @@ class Index:
     @property
     def loop_over(self) -> dict[p.Node, p.For]:
         """The loop whose iterable a node is part of, also where the iterable has a name: `it = trange(n); for _ in it:`."""
-        return self._once("loop_over", self._find_loop_over)
+        return self.once("loop_over", self._find_loop_over)
 
     def _find_loop_over(self) -> dict[p.Node, p.For]:
         loops = [node for node in self.everything() if isinstance(node, p.For)]
@@ -172,7 +173,7 @@ class Index:
     @property
     def calls(self) -> list[p.Call]:
         """Every call of the program."""
-        return self._once("calls", self._find_calls)
+        return self.once("calls", self._find_calls)
 
     def _find_calls(self) -> list[p.Call]:
         return [node for node in self.everything() if isinstance(node, p.Call)]
@@ -180,7 +181,7 @@ class Index:
     @property
     def counted(self) -> frozenset[str]:
         """The spellings of the attributes that the program counts up or down: `state.step` is then no method."""
-        return self._once("counted", self._find_counted)
+        return self.once("counted", self._find_counted)
 
     def _find_counted(self) -> frozenset[str]:
         return frozenset(
@@ -192,7 +193,7 @@ class Index:
     @property
     def moved(self) -> frozenset[str]:
         """The last names of what the program adds to or takes from: totals that run on over several micro-batches."""
-        return self._once("moved", self._find_moved)
+        return self.once("moved", self._find_moved)
 
     def _find_moved(self) -> frozenset[str]:
         return frozenset(terminal(node.target) for node in self.everything() if isinstance(node, p.AugAssign))
@@ -200,7 +201,7 @@ class Index:
     @property
     def ends(self) -> frozenset[str]:
         """The settings that a counter reaches where a loop is left: `if done == total: break`."""
-        return self._once("ends", self._find_ends)
+        return self.once("ends", self._find_ends)
 
     def _find_ends(self) -> frozenset[str]:
         nodes = list(self.everything())
@@ -216,7 +217,11 @@ class Index:
     @property
     def called(self) -> frozenset[str]:
         """The last names of everything that is called."""
-        return self._once("called", self._find_called)
+        return self.once("called", self._find_called)
+
+    def calls_any(self, pattern: re.Pattern[str]) -> bool:
+        """Whether the last name of anything that is called contains what a pattern asks for."""
+        return self.once("calls " + pattern.pattern, lambda: any(map(pattern.search, self.called)))
 
     def _find_called(self) -> frozenset[str]:
         return frozenset(terminal(call.func) for call in self.calls)
@@ -227,7 +232,7 @@ class Index:
 
     @property
     def _nodes(self) -> list[p.Node]:
-        return self._once("nodes", self._find_nodes)
+        return self.once("nodes", self._find_nodes)
 
     def _find_nodes(self) -> list[p.Node]:
         return [node for body in self.bodies for stmt in body for node in self.walk(stmt)]
@@ -237,7 +242,7 @@ class Index:
         while stack:
             top = stack.pop()
             yield top
-            stack += children(top)
+            stack += top.children()
 
     def kind_of(self, name: str) -> str:
         """The kind a bare name suggests: by the methods called on it first, by its spelling last."""
@@ -250,7 +255,7 @@ class Index:
     @property
     def dead_ends(self) -> frozenset[p.Node]:
         """`raise` statements before others of their block, which therefore never run."""
-        return self._once("dead_ends", self._find_dead_ends)
+        return self.once("dead_ends", self._find_dead_ends)
 
     def _find_dead_ends(self) -> frozenset[p.Node]:
         blocks: list[object] = [*self.bodies]

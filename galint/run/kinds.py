@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-LOSS_NAME = re.compile(r"loss|cost|objective|(^|_)(elbo|nll|ce|kld?)(_|$)", re.I)
+from galint.run.words import Words
+
+LOSS_NAME = Words(r"loss|cost|objective|(^|_)(elbo|nll|ce|kld?)(_|$)", re.I)
 _OPTIMIZER = re.compile(r"(^|_)(opt|optim|optimizer)(s?$|_|\d)|optimizer", re.I)
 _NOT_OPTIMIZER = re.compile(
     r"optimizer?s?_?(step|config|cfg|name|type|class|cls|args|kwargs|params|groups?|state|lr|wrapper_cfg|idx|index|dict)"

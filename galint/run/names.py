@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
+from galint.run.words import Words
+
 RANK_NAME = re.compile(r"rank$", re.I)
-ONE_RANK = re.compile(r"(^|_)(local_rank|rank|world_?size|n_?gpus?|num_gpus|nproc\w*|num_processes|gpus)$", re.I)
+ONE_RANK = Words(r"(^|_)(local_rank|rank|world_?size|n_?gpus?|num_gpus|nproc\w*|num_processes|gpus)$", re.I)
 MICRO_SIZE = re.compile(r"micro_?(batch)?_?(size)?$|micro_?bs$", re.I)
-ONE_WINDOW = re.compile(
-    r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc|batch_chunk|num_chunks", re.I
-)
-CONFIG = re.compile(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
-SETTINGS = re.compile(
+ONE_WINDOW = Words(r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc|batch_chunk|num_chunks", re.I)
+CONFIG = Words(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
+SETTINGS = Words(
     r"^(\w+[._])?(\w*config\w*(\([^#]*\))?|args|cfg|conf|hparams|settings)(\[[^\]]*\])*$"
     r"|^(yaml|json|tomli?|tomllib|OmegaConf)\.(\w+_)?loads?\([^#]*\)(\[[^\]]*\])*$"
 )

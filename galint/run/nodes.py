@@ -4,33 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
 
 from galint import program as p
-
-_SLOTS: dict[type, tuple[tuple[str, bool | None], ...]] = {}
-_SEVERAL = re.compile(r"tuple\[[A-Z]\w+, \.\.\.\]")
-_HOLDS_NODES = re.compile(r"\b(?!Literal|None|NumberOrText)[A-Z]\w+")
-
-
-def children(node: object) -> list[p.Node]:
-    """The nodes directly below `node`."""
-    cls = node.__class__
-    plan = _SLOTS.get(cls)
-    if plan is None:
-        plan = _SLOTS[cls] = _node_slots(cls)
-    out: list[p.Node] = []
-    for slot, several in plan:
-        value = getattr(node, slot)
-        if several is None:
-            items = value if isinstance(value, tuple) else (value,)
-            out += [item for item in items if isinstance(item, p.Node)]
-        elif several:
-            out += value
-        elif value is not None:
-            out.append(value)
-    return out
 
 
 def walk(*tops: p.Node) -> Iterator[p.Node]:
@@ -39,25 +15,7 @@ def walk(*tops: p.Node) -> Iterator[p.Node]:
     while stack:
         node = stack.pop()
         yield node
-        stack += reversed(children(node))
-
-
-def _node_slots(cls: type) -> tuple[tuple[str, bool | None], ...]:
-    """The fields that can hold nodes, and whether each holds one, several, or (None) whatever a look shows."""
-    if not is_dataclass(cls):
-        return ()
-    out: list[tuple[str, bool | None]] = []
-    for f in fields(cls):
-        if not isinstance(f.type, str):  # compiled by mypyc, which keeps the outermost class of an annotation only
-            if f.name != "span" and f.type not in {str, bool, int}:
-                out.append((f.name, None))
-            continue
-        kind = f.type
-        if f.name == "span" or not _HOLDS_NODES.search(kind):
-            continue
-        several = kind == "Body" or bool(_SEVERAL.fullmatch(kind))
-        out.append((f.name, several if several or not kind.startswith("tuple") else None))
-    return tuple(out)
+        stack += reversed(node.children())
 
 
 def terminal(node: p.Expr | None) -> str:

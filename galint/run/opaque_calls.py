@@ -26,12 +26,13 @@ from galint.run.values import (
     Tensor,
     Value,
 )
+from galint.run.words import Words
 
 _WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
 _STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|take_step|apply_gradients)$")
-_FETCH = re.compile(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
-_MAKES = re.compile(r"optim|sched|build|create|make_|wrap|setup|register", re.I)
-_BENIGN = re.compile(
+_FETCH = Words(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
+_MAKES = Words(r"optim|sched|build|create|make_|wrap|setup|register", re.I)
+_BENIGN = Words(
     r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I
 )
 

@@ -17,7 +17,6 @@ from galint.run.calls import Calls
 from galint.run.frame import Frame, RunOver, UserRaise
 from galint.run.machine import FOREIGN
 from galint.run.names import FRAMEWORKS
-from galint.run.nodes import children
 from galint.run.reach import BACKWARD, GRADIENT, STEP
 from galint.run.scenario import Scenario
 from galint.run.site import Site
@@ -189,7 +188,7 @@ def imports(program: p.Program) -> list[tuple[str, int, tuple[str, ...]]]:
         elif isinstance(node, p.ImportFrom):
             out.append((node.module, node.level, tuple(n for n, _ in node.names if n != "*")))
         elif isinstance(node, p.Stmt | p.Handler | p.Case):
-            stack.extend(c for c in children(node) if isinstance(c, p.Stmt | p.Handler | p.Case))
+            stack.extend(c for c in node.children() if isinstance(c, p.Stmt | p.Handler | p.Case))
     return sorted(set(out))
 
 
@@ -238,7 +237,7 @@ def shifted(program: p.Program, offset: int) -> p.Program:
         node = stack.pop()
         span = node.span
         node.span = Span(span.row + offset, span.column, span.end_row + offset, span.end_column)
-        stack.extend(children(node))
+        stack.extend(node.children())
     return program
 
 

@@ -10,8 +10,9 @@ from functools import cached_property
 from galint import program as p
 from galint.run.index import COMPOUND, Index, table_of
 from galint.run.kinds import LOSS_NAME
-from galint.run.nodes import bails, children, terminal
+from galint.run.nodes import bails, terminal
 from galint.run.update_effects import is_update_effect
+from galint.run.words import Words
 
 _HOLDERS = (*COMPOUND, p.Handler, p.Case)
 _GENERIC_METHODS = frozenset(
@@ -58,7 +59,7 @@ _NAMESAKES = 64
 """Functions of one name that a call is followed into."""
 _TORCH_KINDS = frozenset({"module", "optimizer", "scheduler", "scaler", "loader", "criterion"})
 _NOT_STEPPERS = re.compile(r"sched|^prof|profiler|^env|envs$|progress|pbar|timer|warmup|meter|logger", re.I)
-_NAMED_SCALERS = re.compile(r"scaler|loss_scal|grad_scal", re.I)
+_NAMED_SCALERS = Words(r"scaler|loss_scal|grad_scal", re.I)
 BACKWARD, STEP, ZERO, SYNC, SCALE, WRAP, COUNT = "backward", "step", "zero", "sync", "scale", "wrap", "count"
 EFFECT = "effect"
 """What belongs to the optimizer step though it is none, such as a moving average of the weights."""
@@ -145,7 +146,7 @@ class Reach(Index):
     @staticmethod
     def _counted(node: p.Node) -> list[p.Node]:
         """The children whose operations are the node's own: not those of nested functions, classes and decorators."""
-        below = children(node)
+        below = node.children()
         if not isinstance(node, _HOLDERS):
             return below  # expressions and simple statements hold no definitions
         skipped = node.decorators if isinstance(node, p.FunctionDef) else ()

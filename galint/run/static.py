@@ -85,7 +85,7 @@ class Static(Reach):
     def _computes_loss(self, body: p.Body) -> bool:
         return any(
             isinstance(n, p.Assign | p.AugAssign)
-            and LOSS_NAME.search(terminal(n.targets[0] if isinstance(n, p.Assign) else n.target)) is not None
+            and LOSS_NAME.search(terminal(n.targets[0] if isinstance(n, p.Assign) else n.target))
             and any(isinstance(part, p.Call) for part in self.walk(n.value))
             for stmt in body
             for n in self.walk(stmt)
@@ -108,7 +108,7 @@ class Static(Reach):
 
         With each the names that are given anew in every pass, of which the backward has the last one's only.
         """
-        return self._once("gathering", self._find_gathering)
+        return self.once("gathering", self._find_gathering)
 
     def _find_gathering(self) -> dict[p.Node, frozenset[str]]:
         out: dict[p.Node, frozenset[str]] = {}
@@ -313,7 +313,7 @@ class Static(Reach):
     @property
     def countdowns(self) -> frozenset[str]:
         """Names that a step's condition asks and that run down by one."""
-        return self._once("countdowns", self._find_countdowns)
+        return self.once("countdowns", self._find_countdowns)
 
     def _find_countdowns(self) -> frozenset[str]:
         down = [n for n in self.everything() if isinstance(n, p.AugAssign) and n.op == "-" and p.text(n.value) == "1"]
@@ -322,7 +322,7 @@ class Static(Reach):
     @property
     def strides(self) -> dict[str, str]:
         """Names that multiply a loop's variable where another loop's is added (`i * size + j`), with that variable."""
-        return self._once("strides", self._find_strides)
+        return self.once("strides", self._find_strides)
 
     def _find_strides(self) -> dict[str, str]:
         out: dict[str, str] = {}

@@ -9,11 +9,12 @@ from galint.ledger import ONE, Coefficient
 from galint.run.compare import Compare
 from galint.run.nodes import path_terminal
 from galint.run.values import Lit, Opaque, Tensor, Value
+from galint.run.words import Words
 
-_SCALE_NAME = re.compile(r"scale|factor|norm|ratio|frac|inv|accum|div|num|count|size|len", re.I)
-_COUNTS = re.compile(r"\b(sum|count_nonzero|size|numel|nelement|len)\(|\.shape\b")
+_SCALE_NAME = Words(r"scale|factor|norm|ratio|frac|inv|accum|div|num|count|size|len", re.I)
+_COUNTS = Words(r"\b(sum|count_nonzero|size|numel|nelement|len)\(|\.shape\b")
 """What counts the samples or tokens of a batch, or weighs them."""
-_SAMPLES = re.compile(r"^[^/]*(\.shape\b|\.size\(|^len\(|\bbs\b|batch_?size)[^/]*$", re.I)
+_SAMPLES = Words(r"^[^/]*(\.shape\b|\.size\(|^len\(|\bbs\b|batch_?size)[^/]*$", re.I)
 
 
 class Tensors(Compare):

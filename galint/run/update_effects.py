@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from galint import program as p
 from galint.run.nodes import bails
+from galint.run.words import Words
 
 _NAMED = re.compile(r"update|step$|ema|.*_ema$")
-_AVERAGE = re.compile(
+_AVERAGE = Words(
     r"(^|_)(ema|swa)(_|$)|^(model)?ema|ema(model)?$|average[rd]?_?(model|weights)|(model|weight)s?_?averag", re.I
 )
 _MIXES = re.compile(r"\.mul_\(.*\)\.add_\(|\.lerp_\(|^(\w+)(\.data)? = .*\b\1(\.data)?\b.*\*.* \+ .*\*")

@@ -10,6 +10,7 @@ from galint.run.kinds import LOSS_NAME
 from galint.run.nodes import path_terminal, terminal
 from galint.run.site import Site
 from galint.run.values import NONE, Instance, Lit, Module, Opaque, Seq, Tensor, Value
+from galint.run.words import Words
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _forward(m: Calls, s: Site) -> Value | None:
     return out
 
 
-_SETTINGS = re.compile(r"(^|[._])(cfg|config|conf|hparams|opts?|args|settings)($|_)", re.I)
+_SETTINGS = Words(r"(^|[._])(cfg|config|conf|hparams|opts?|args|settings)($|_)", re.I)
 
 
 def _is_a_factory(m: Calls, module: Module, values: list[Value]) -> bool:

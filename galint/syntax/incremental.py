@@ -99,23 +99,13 @@ def _move(stmt: Stmt, rows: int) -> None:
         node.span = new
 
 
-_SLOTS: dict[type, tuple[str, ...]] = {}
-
-
 def _nodes(stmt: Stmt) -> Iterator[Node]:
     """A statement and every node below it, each once."""
     seen: set[int] = set()
-    stack: list[object] = [stmt]
+    stack: list[Node] = [stmt]
     while stack:
         node = stack.pop()
-        if isinstance(node, tuple):
-            stack.extend(node)
-        elif isinstance(node, Node) and id(node) not in seen:
+        if id(node) not in seen:
             seen.add(id(node))
             yield node
-            cls = type(node)
-            slots = _SLOTS.get(cls)
-            if slots is None:
-                slots = tuple(s for c in cls.__mro__ for s in getattr(c, "__slots__", ()) if s != "span")
-                _SLOTS[cls] = slots
-            stack.extend([getattr(node, slot) for slot in slots])
+            stack += node.children()

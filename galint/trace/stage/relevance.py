@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from galint import program as p
-from galint.run.nodes import children, raises, terminal
+from galint.run.nodes import raises, terminal
 from galint.run.reach import GRADIENT
 from galint.run.static import Static
 
@@ -133,7 +133,7 @@ def _is_option(call: p.Call) -> bool:
 
 def header(stmt: p.Stmt) -> Iterator[p.Node]:
     """The expressions of a statement itself, not of the blocks below it."""
-    for child in children(stmt):
+    for child in stmt.children():
         if isinstance(child, p.Stmt | p.Handler | p.Case):
             continue
         if isinstance(stmt, p.FunctionDef) and isinstance(child, p.Expr):
@@ -231,7 +231,7 @@ def local_names(node: p.FunctionDef, static: Static) -> list[str]:
             for inner in static.walk(target):
                 if isinstance(inner, p.Name) and not isinstance(target, p.Attr | p.Subscript):
                     names[inner.id] = None
-        for child in children(current):
+        for child in current.children():
             if not isinstance(child, p.Lambda | p.Comp):
                 visit(child)
 
