@@ -40,10 +40,9 @@ class Evaluate(Arithmetic):
     def eval(self, node: p.Expr, frame: Frame) -> Value:
         """The value of an expression."""
         self.fuel -= 1
-        kind = type(node)
-        if kind is p.Name and (value := frame.vars.get(node.id)) is not None:  # type: ignore[attr-defined]
+        if isinstance(node, p.Name) and (value := frame.vars.get(node.id)) is not None:
             return self.soft(value) if type(value) is Lit and value.keys else value
-        handler = _EVAL.get(kind)
+        handler = _EVAL.get(type(node))
         if handler is None:
             return Opaque(p.text(node))
         self.nesting += 1

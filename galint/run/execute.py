@@ -29,14 +29,13 @@ class Execute(Loops):
                 self.fuel -= 1
                 if self.fuel < 0:
                     self.burn(0)
-                kind = type(stmt)
-                if kind is p.If:
-                    signal, residual = self.run_if(stmt, frame, body[index + 1 :])  # type: ignore[arg-type]
+                if isinstance(stmt, p.If):
+                    signal, residual = self.run_if(stmt, frame, body[index + 1 :])
                     if residual is not None:
                         guards.append(residual)
                         pushed += 1
                 else:
-                    signal = _EXEC[kind](self, stmt, frame)
+                    signal = _EXEC[type(stmt)](self, stmt, frame)
                 if signal is not None:
                     return signal
         finally:

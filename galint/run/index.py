@@ -14,7 +14,7 @@ from galint.source import Span
 
 T = TypeVar("T")
 
-COMPOUND = (p.FunctionDef, p.ClassDef, p.For, p.While, p.If, p.With, p.Try, p.Match)
+COMPOUND: frozenset[type] = frozenset({p.FunctionDef, p.ClassDef, p.For, p.While, p.If, p.With, p.Try, p.Match})
 
 
 class Index:
@@ -48,7 +48,7 @@ class Index:
         for body in self.bodies:
             for stmt in body:
                 self._index(stmt, None)
-                if isinstance(stmt, COMPOUND):
+                if type(stmt) in COMPOUND:
                     self._flatten(stmt)
 
     def _index(self, top: p.Node, holder: p.ClassDef | None) -> None:
@@ -109,7 +109,7 @@ class Index:
 
     def walk(self, node: p.Node) -> Iterator[p.Node]:
         """`node` and everything below it, nested functions included; what is below a compound statement is kept."""
-        if not isinstance(node, COMPOUND):
+        if type(node) not in COMPOUND:
             return self._walk(node)
         if node not in self._flat:
             self._flatten(node)
@@ -128,7 +128,7 @@ class Index:
             while opened and depth < opened[-1][2]:
                 closed, start, _ = opened.pop()
                 self._flat[closed] = flat, start, len(flat)
-            if isinstance(node, COMPOUND):
+            if type(node) in COMPOUND:
                 opened.append((node, len(flat), depth))
             flat.append(node)
             stack += node.children()

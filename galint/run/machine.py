@@ -236,7 +236,7 @@ def _large(value: Any) -> bool:
         return len(value) > 10_000
     if isinstance(value, int):
         return value.bit_length() > 2048
-    return isinstance(value, Fraction) and max(abs(value.numerator), value.denominator).bit_length() > 2048
+    return type(value) is Fraction and max(abs(value.numerator), value.denominator).bit_length() > 2048
 
 
 def compared(op: str, a: Any, b: Any) -> bool | None:

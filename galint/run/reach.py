@@ -14,7 +14,7 @@ from galint.run.nodes import bails, terminal
 from galint.run.update_effects import is_update_effect
 from galint.run.words import Words
 
-_HOLDERS = (*COMPOUND, p.Handler, p.Case)
+_HOLDERS = COMPOUND | {p.Handler, p.Case}
 _GENERIC_METHODS = frozenset(
     [
         "train",
@@ -147,7 +147,7 @@ class Reach(Index):
     def _counted(node: p.Node) -> list[p.Node]:
         """The children whose operations are the node's own: not those of nested functions, classes and decorators."""
         below = node.children()
-        if not isinstance(node, _HOLDERS):
+        if type(node) not in _HOLDERS:
             return below  # expressions and simple statements hold no definitions
         skipped = node.decorators if isinstance(node, p.FunctionDef) else ()
         return [c for c in below if not isinstance(c, p.FunctionDef | p.ClassDef) and c not in skipped]

@@ -24,6 +24,9 @@ class Value:
     __slots__ = ()
 
 
+_NUMBERS = frozenset({int, bool, Fraction})
+
+
 class Lit(Value):
     """A known constant: int, Fraction (Python floats included), bool, str, bytes or None.
 
@@ -51,7 +54,7 @@ class Lit(Value):
     @property
     def is_number(self) -> bool:
         """True for int, bool and Fraction."""
-        return isinstance(self.value, int | Fraction)
+        return type(self.value) in _NUMBERS
 
     def __repr__(self) -> str:
         return f"Lit({self.value})"
