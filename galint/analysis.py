@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from galint import program as p
 from galint.config import Config
@@ -35,6 +36,8 @@ class Analysis:
     """Checks that failed inside galint, one line each."""
     found: list[Diagnostic] | None = None
     """What `diagnose` found, once it was asked."""
+    views: dict[int, Any] = field(default_factory=dict)
+    """What `galint.diagnosing.view_of` keeps."""
 
 
 @dataclass(slots=True)
@@ -113,5 +116,7 @@ def backward_sites(program: p.Program, static: Static) -> list[BackwardSite]:
             holder = node.span
         elif kind is p.For or kind is p.While:
             holder = node.span
+        elif kind is p.Name or kind is p.Const:
+            continue
         stack += [(child, holder) for child in reversed(node.children())]
     return out

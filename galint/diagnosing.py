@@ -117,10 +117,18 @@ def _is(label: str, asked: dict[str, tuple[str, bool]]) -> str:
     return f"`{text}` is {'true' if truth else 'false'}"
 
 
+def view_of(analysis: Analysis, run: RunResult) -> View:
+    """The view of a run, one for all checks: what one of them has worked out, the others need not."""
+    known: View | None = analysis.views.get(id(run))
+    if known is None:
+        known = analysis.views[id(run)] = View(run, analysis.static, analysis.program)
+    return known
+
+
 def checked(analysis: Analysis, run: RunResult, check: Check) -> list[Finding]:
     """What one check finds in one run; a check that breaks finds nothing, and the analysis says so in `broken`."""
     try:
-        return list(check.run(View(run, analysis.static, analysis.program)))
+        return list(check.run(view_of(analysis, run)))
     except Exception as error:  # one broken check must not hide what the others found
         frames = traceback.extract_tb(error.__traceback__)
         place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
@@ -160,12 +168,12 @@ def _diagnostic(finding: Finding, configuration: str | None, source: Source, ana
     if finding.step is not None and applied is None:
         run = _run_of(analysis, finding)
         if run is not None:
-            view = View(run, analysis.static, analysis.program)
+            view = view_of(analysis, run)
             applied = view.applied(finding.step)
     if finding.step is not None and expected is None:
         run = _run_of(analysis, finding)
         if run is not None:
-            expected = View(run, analysis.static, analysis.program).expected(finding.step, finding.window)
+            expected = view_of(analysis, run).expected(finding.step, finding.window)
     message = spelled(finding.message)
     related: dict[Span, Related] = {}
     here, _ = located(finding.span)

@@ -40,6 +40,7 @@ class View:
         self.run = run
         self.static = static
         self.program = program
+        self._cadences: dict[int, Cadence | None] = {}
 
     @property
     def scenario(self) -> Scenario:
@@ -209,6 +210,11 @@ class View:
 
     def cadence(self, ledger: OptimizerLedger) -> Cadence | None:
         """N as the step's guard spells it; None when no number gates the steps."""
+        if id(ledger) not in self._cadences:
+            self._cadences[id(ledger)] = self._cadence(ledger)
+        return self._cadences[id(ledger)]
+
+    def _cadence(self, ledger: OptimizerLedger) -> Cadence | None:
         numbers: Counter[tuple[str, int]] = Counter()
         guards: dict[tuple[str, int], Guard] = {}
         for step in self.steps(ledger):
@@ -235,8 +241,9 @@ class View:
         if asked is None:
             return True
         tops = {self.top_of(token) for token in asked}
-        passed = self.run.micros if None in tops else [top for top in self._micro_tops.values() if top in tops]
-        return len(asked) * 2 > len(passed)
+        if None in tops:
+            return len(asked) * 2 > len(self.run.micros)
+        return len(asked) * 2 > sum(self._under_top[top] for top in tops if top is not None)
 
     def top_of(self, token: int) -> Span | None:
         """The outermost loop around a micro-batch."""
@@ -254,6 +261,11 @@ class View:
     def _micro_tops(self) -> dict[int, Span]:
         """Micro-batch → the outermost loop around it."""
         return {token: micro.path[0][0] for token, micro in self.run.micros.items() if micro.path}
+
+    @cached_property
+    def _under_top(self) -> Counter[Span]:
+        """How many micro-batches each outermost loop has."""
+        return Counter(self._micro_tops.values())
 
     @cached_property
     def guard_events(self) -> list[Event]:
@@ -325,6 +337,9 @@ class View:
         return tuple(out)
 
 
+_PLAIN = re.compile(r"≥?[\w.]+")
+
+
 def _counts_ranks(label: str) -> bool:
     """True for a number of ranks, which is no N: `if failed == world_size: return`."""
-    return re.fullmatch(r"≥?[\w.]+", label) is not None and ONE_RANK.search(path_terminal(label))
+    return _PLAIN.fullmatch(label) is not None and ONE_RANK.search(path_terminal(label))

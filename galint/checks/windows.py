@@ -122,11 +122,18 @@ def divides_by(view: View, number: int, settings: frozenset[str] = frozenset()) 
     return count
 
 
+_REDUCES = re.compile(r"all_?reduce|sync_grad|average_grad|reduce_grad|grad\w*_sync\b|mean_grad", re.I)
+
+
 def reduces_by_hand(view: View) -> bool:
     """True when the program all-reduces gradients itself."""
+    return view.static.once("gradients are all-reduced by hand", lambda: _reduces(view))
+
+
+def _reduces(view: View) -> bool:
     for call in calls(view):
         name = terminal(call.func)
-        if re.search(r"all_?reduce|sync_grad|average_grad|reduce_grad|grad\w*_sync\b|mean_grad", name, re.I):
+        if _REDUCES.search(name):
             spelled = " ".join([*(p.text(a.value) for a in call.args), name.replace("all_reduce", "")])
             if re.search(r"grad|param|model|\bp\b|flat|coalesced|bucket", spelled):
                 return True

@@ -14,7 +14,10 @@ _NOT_OPTIMIZER = re.compile(
     r"|(^|_)opts?$(?<!opt)|num_|n_opt|optimized|optimize_|^opts$|hyper",
     re.I,
 )
+_SCALER = re.compile(r"(^|_)scaler$|grad_?scaler|^amp_scaler|loss_scaler$", re.I)
+_ACCELERATOR = re.compile(r"(self\.)?_?accelerator")
 _SCHEDULER = re.compile(r"sched", re.I)
+_NOT_SCHEDULER = re.compile(r"type|name|args|cfg|config|step|kwargs", re.I)
 _MODULE = re.compile(
     r"^(_?model|_?net|network|.*_model|.*_net|model_.*|net[A-Z_].*|generator|discriminator|critic|encoder|decoder|"
     r"actor|policy|backbone|student|teacher|unet|vae|transformer|gpt|bert|[GD]|net[GD]|ddp_model|unwrapped_model)$"
@@ -36,17 +39,13 @@ def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
     clears = "zero_grad" in uses and not _MODULE.match(name)  # DeepSpeed's engine goes by the network's name
     if "backward" in called_with and "step" in uses and not clears and not _OPTIMIZER.search(name):
         return "engine"
-    if "unscale_" in uses or re.search(r"(^|_)scaler$|grad_?scaler|^amp_scaler|loss_scaler$", name, re.I):
+    if "unscale_" in uses or _SCALER.search(name):
         return "scaler"
-    if (
-        _SCHEDULER.search(name)
-        and not {"zero_grad", "step"} <= uses
-        and not re.search(r"type|name|args|cfg|config|step|kwargs", name, re.I)
-    ):
+    if _SCHEDULER.search(name) and not {"zero_grad", "step"} <= uses and not _NOT_SCHEDULER.search(name):
         return "scheduler"
-    if re.fullmatch(r"(self\.)?_?accelerator", name):
+    if _ACCELERATOR.fullmatch(name):
         return "accelerator"
-    if re.fullmatch(r"_?fabric", name):
+    if name in {"fabric", "_fabric"}:
         return "fabric"
     if ("zero_grad" in uses and "step" in uses) or (_OPTIMIZER.search(name) and not _NOT_OPTIMIZER.search(name)):
         return "optimizer"

@@ -38,10 +38,13 @@ def terminal(node: p.Expr | None) -> str:
     return ""
 
 
+_names = re.compile(r"[A-Za-z_]\w*").findall
+
+
 @lru_cache(maxsize=4096)
 def path_terminal(path: str) -> str:
     """The last name in a path's spelling."""
-    names = re.findall(r"[A-Za-z_]\w*", path)
+    names = _names(path)
     return names[-1] if names else ""
 
 
