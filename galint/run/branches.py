@@ -16,6 +16,8 @@ from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
+_SWITCHES = frozenset({bool, int})
+
 
 class Branches(Assign):
     """`if` and `match`."""
@@ -129,7 +131,7 @@ class Branches(Assign):
     def gated(self, flag: Value, guards: list[Guard]) -> Value:
         """True or False with the numbers of the conditions that have led to it."""
         moduli = tuple(m for guard in guards for m in guard.moduli)
-        if not moduli or not isinstance(flag, Lit) or not isinstance(flag.value, bool):
+        if not moduli or not isinstance(flag, Lit) or type(flag.value) not in _SWITCHES or flag.value not in {0, 1}:
             return flag
         keys = flag.keys.union(*(guard.keys for guard in guards))
         return Lit(

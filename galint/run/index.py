@@ -191,6 +191,25 @@ class Index:
         )
 
     @property
+    def switches(self) -> frozenset[str]:
+        """The spellings of what is only ever set to 0 and to 1: a flag, and no counter."""
+        return self.once("switches", self._find_switches)
+
+    def _find_switches(self) -> frozenset[str]:
+        values: dict[str, set[object]] = defaultdict(set)
+        for node in self.everything():
+            if isinstance(node, p.Assign):
+                constant = node.value.value if isinstance(node.value, p.Const) else None
+                for target in node.targets:
+                    for part in (target, *(n for n in target.children() if isinstance(n, p.Expr))):
+                        values[p.text(part)].add(constant if part is target and type(constant) is int else None)
+            elif isinstance(node, (p.AugAssign, p.For)):
+                for below in self._walk(node.target):
+                    if isinstance(below, p.Expr):
+                        values[p.text(below)].add(None)
+        return frozenset(name for name, given in values.items() if given == {0, 1})
+
+    @property
     def moved(self) -> frozenset[str]:
         """The last names of what the program adds to or takes from: totals that run on over several micro-batches."""
         return self.once("moved", self._find_moved)

@@ -229,8 +229,9 @@ class Static(Reach):
         """What a side of an `if` sets to True or False: what these gate, its condition gates."""
         known = self._flags.get(node)
         if known is None:
-            set_there = (s for s in (*node.body, *node.orelse) if isinstance(s, p.Assign) and _truth(s.value))
-            known = tuple(t for s in set_there for t in s.targets if isinstance(t, p.Name | p.Attr))
+            set_there = [s for s in (*node.body, *node.orelse) if isinstance(s, p.Assign) and _switches(s.value)]
+            told = [(t, s.value) for s in set_there for t in s.targets if isinstance(t, p.Name | p.Attr)]
+            known = tuple(t for t, value in told if _truth(value) or p.text(t) in self.switches)
             self._flags[node] = known
         return known
 
@@ -377,6 +378,11 @@ class Static(Reach):
                 for arg in node.args:
                     out.add(terminal(arg.value))
         out.discard("")
+
+
+def _switches(value: p.Expr) -> bool:
+    """True for a constant that is True, False, 0 or 1."""
+    return isinstance(value, p.Const) and isinstance(value.value, int) and value.value in {0, 1}
 
 
 def _truth(value: p.Expr) -> bool:
