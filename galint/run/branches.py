@@ -17,6 +17,10 @@ from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
 
+_RESUMES = re.compile(r"\b(exists|is_?file)\(|resum|checkpoint|ckpt", re.I)
+"""What asks for a checkpoint to go on from."""
+
+
 class Branches(Assign):
     """`if` and `match`."""
 
@@ -87,7 +91,8 @@ class Branches(Assign):
             bounds |= {v for label, v in moduli if label.startswith("≥") and 1 < v <= 64 and "len(" not in label}
             if any(re.fullmatch(r"≥(\d+|[A-Z_\d]+)", label) for label, _ in moduli):
                 self.result.facts["fixed_bound"] = True  # a cap written in the code, no setting
-        if moduli and not gates(body_tags, else_tags, rest_tags if leaves else None):
+        beside = self.static.body_tags(self.static.other_sides.get(stmt, ())) if moduli else else_tags
+        if moduli and not gates(body_tags, else_tags | beside, rest_tags if leaves else None):
             if not self.static.collects(stmt) and not (STEP in body_tags and self.static.comes_back(stmt.body)):
                 moduli = ()
         keys = value.keys if isinstance(value, Lit) else frozenset()
@@ -217,6 +222,8 @@ class Branches(Assign):
             default = True
         elif (orelse & GRADIENT) and not (body & GRADIENT):
             default = False
+        elif stmt.orelse and _RESUMES.search(p.text(stmt.test)) and self._loads(stmt.body) > self._loads(stmt.orelse):
+            default = False  # a training that begins is seen whole
         elif stmt.orelse:
             default = not _makes_nothing(stmt.body) or _makes_nothing(stmt.orelse)
         else:
@@ -233,6 +240,10 @@ class Branches(Assign):
         if BACKWARD in left and BACKWARD not in (body if taken else orelse):
             self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))
         return taken
+
+    def _loads(self, body: p.Body) -> bool:
+        """Whether a block gives something a state that was saved."""
+        return any(terminal(n.func) == "load_state_dict" for s in body for n in self.static.walk(s) if isinstance(n, p.Call))
 
     def _clears_outside(self, stmt: p.If) -> bool:
         """True where gradients are cleared in another place too, so that this condition only says when to clear early."""
