@@ -186,7 +186,10 @@ class Branches(Assign):
         asks = isinstance(stmt.test, p.BoolOp) and checks[0] != checks[1] and not self.loops
         if asks and isinstance(value, Opaque) and "__default__" in value.items:
             return checks[1]  # an argument check in which a made-up number takes part
-        if isinstance(value, Opaque) and "__default__" in value.items:
+        stops = leaves and isinstance(stmt.body[-1], p.Break) and not body & trains and bool(self.loops)
+        if stops and isinstance(self.loops[-1].node, p.For):
+            default = False  # `if i > 0 and args.dry_run: break`
+        elif isinstance(value, Opaque) and "__default__" in value.items:
             default = bool(getattr(value.items["__default__"], "value", False))
         elif role == "rank":
             default = False if not gradient else bool(body & GRADIENT)
