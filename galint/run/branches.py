@@ -16,7 +16,6 @@ from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
-
 _RESUMES = re.compile(r"\b(exists|is_?file)\(|resum|checkpoint|ckpt", re.I)
 """What asks for a checkpoint to go on from."""
 
@@ -246,7 +245,9 @@ class Branches(Assign):
 
     def _loads(self, body: p.Body) -> bool:
         """Whether a block gives something a state that was saved."""
-        return any(terminal(n.func) == "load_state_dict" for s in body for n in self.static.walk(s) if isinstance(n, p.Call))
+        return any(
+            terminal(n.func) == "load_state_dict" for s in body for n in self.static.walk(s) if isinstance(n, p.Call)
+        )
 
     def _clears_outside(self, stmt: p.If) -> bool:
         """True where gradients are cleared in another place too, so that this condition only says when to clear early."""
