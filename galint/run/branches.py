@@ -232,7 +232,7 @@ class Branches(Assign):
             default = not data and (bool(body & GRADIENT) or self._names_window(stmt.body))
         if data and not gradient and not leaves:
             default = bool(stmt.orelse) and default
-        default = default or self._starts_loss(stmt, frame)
+        default = default or self._starts_loss(stmt, frame) or self._starts_batches(stmt, frame)
         taken_key = key
         relevant = bool(gradient) or (leaves and data and bool(self.loops))
         taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=p.text(stmt.test))
@@ -265,6 +265,15 @@ class Branches(Assign):
         for name in self.static.loss_terms(stmt):
             old = self.resolve(frame.vars.get(name, TRUE))
             if isinstance(old, Lit) and (old.value is None or (old.value == 0 and old.value is not False)):
+                return True
+        return False
+
+    def _starts_batches(self, stmt: p.If, frame: Frame) -> bool:
+        """True where the body gives a list its first element, which training goes through: a program that trains on what
+        it picks has not left the condition false everywhere."""
+        for name in self.static.first_picks(stmt):
+            held = self.resolve(frame.vars.get(name, TRUE))
+            if isinstance(held, Seq) and not held.elts:
                 return True
         return False
 
