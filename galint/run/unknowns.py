@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from galint import program as p
+from galint.run.agreement import implied
 from galint.run.machine import Machine, arithmetic
 from galint.run.nodes import path_terminal, terminal
 from galint.run.scenario import Choice
@@ -301,6 +302,9 @@ class Unknowns(Machine):
                 return stop if stop in known else not stop
         if key in self.scenario.choices:
             return None
+        made = ((k, c.taken) for k, c in self.result.choices.items() if c.relevant and k != key)
+        if (agreed := implied(key, (*self.scenario.choices.items(), *made))) is not None:
+            return agreed
         for whole, (stop, parts) in wholes.items():
             mine = [part for part in parts if part.removeprefix("not ") == key]
             taken = self._answer(whole) if mine else None
