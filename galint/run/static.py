@@ -210,6 +210,8 @@ class Static(Reach):
         self.divisors -= self.counters | {""}
         for name in [n for n in names if n.startswith("_")]:  # `self._every = cfg.every`: a private copy of a setting
             names |= {terminal(v) for v in assigns.get(name, ()) if isinstance(v, p.Attr) and terminal(v) == name[1:]}
+        handed = assigns.get("gradient_accumulation_steps", ())  # what frameworks are told N is
+        names |= {terminal(v) for v in handed if isinstance(v, p.Name | p.Attr | p.Subscript)} - self.counters - {""}
         self.guard_names = seen
         self.window_names = names
 
