@@ -50,7 +50,9 @@ def check(view: View) -> Iterator[Finding]:
 
 def _declined(view: View) -> bool:
     """True where the program can put synchronisation off, and an option of it says no: it is asked for, for memory's sake."""
-    answers = {k.removeprefix("not "): c.taken != k.startswith("not ") for k, c in view.run.choices.items() if not c.data}
+    answers = {
+        k.removeprefix("not "): c.taken != k.startswith("not ") for k, c in view.run.choices.items() if not c.data
+    }
     for node in program_nodes(view):
         if not isinstance(node, p.IfExp):
             continue

@@ -166,8 +166,13 @@ def loop_node(view: View, span: Span | None) -> p.Node | None:
 def _loop_label(view: View, step: Step) -> str:
     micro = view.micro(step.window[-1]) if step.window else None
     node = loop_node(view, micro.loop if micro else None)
-    if isinstance(node, p.For) and isinstance(node.iter, p.Call) and node.iter.args:
-        label = p.text(node.iter.args[-1].value)
+    plain = (
+        [a for a in node.iter.args if not a.keyword]
+        if isinstance(node, p.For) and isinstance(node.iter, p.Call)
+        else []
+    )
+    if plain:
+        label = p.text(plain[-1].value)
         return label if len(label) < 40 else ""
     return ""
 

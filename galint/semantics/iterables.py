@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from galint import program as p
 from galint.run.frame import UserRaise
 from galint.run.pull import pull
 from galint.run.site import Site
@@ -73,6 +74,8 @@ def _range_role(m: Calls, s: Site) -> str:
         return known
     loop = m.static.loop_over.get(s.node)
     role = m._role_of(loop) if loop is not None else "length"
+    if role == "idle" and isinstance(loop, p.For) and s.frame.yields is not None and m.driven_role(loop) == "window":
+        role = "window"
     role = {"idle": "other", "other": "other"}.get(role, role)
     cached[id(s.node)] = role
     return role
