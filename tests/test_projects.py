@@ -36,6 +36,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA304-gan_cut_by_indices": "two networks of several ranks",
     "ok_GA602-fsdp_reads_the_flag_at_the_backward": "FSDP needs an accelerator",
     "ok_GA601-putting_off_is_an_option": "FSDP needs an accelerator",
+    "GA603-fsdp2_flag_turned_round": "FSDP2 needs several processes",
     "ok_GA304-generator_split_under_one_scaler": "the cleared gradients of the other network are taken for a window's",
     "ok_GA101-gan_with_optimizers_in_a_dict": "the cleared gradients of the other network are taken for a window's",
     "ok_GA103-parts_summed_before_backward": "a mean over the parts of a batch is seen as a division of its loss",
