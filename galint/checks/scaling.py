@@ -11,6 +11,7 @@ from galint import program as p
 from galint.checks.learning_rate import Rate, rate
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
+from galint.run.names import ONE_WINDOW
 from galint.run.nodes import path_terminal
 from galint.source import Span
 
@@ -197,6 +198,8 @@ def _unscaled(
         for c, k in terms
         if (c.symbols or abs(c.value) < 1 or any(map(_is_setting, k))) and not (keys and _weighed(view, c, k, keys))
     ]
+    if any(ONE_WINDOW.search(path_terminal(key)) for c, k in lighter for key in (*k, *(s for s, _ in c.symbols))):
+        return False  # a term is divided by what counts micro-batches elsewhere: that is GA204's question
     if lighter and _only_weights(terms, n):
         lighter = []
     if facts.summed or len(lighter) == len(terms):
