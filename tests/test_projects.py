@@ -33,6 +33,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA601-regularised_gan": "two networks of several ranks",
     "GA107-critic_gathers_several_batches": "two networks of several ranks",
     "GA201-other_network_every_so_often": "two networks",
+    "GA101-turns_clear_each_others_window": "two networks",
     "ok_GA304-gan_cut_by_indices": "two networks of several ranks",
     "ok_GA602-fsdp_reads_the_flag_at_the_backward": "FSDP needs an accelerator",
     "ok_GA601-putting_off_is_an_option": "FSDP needs an accelerator",
