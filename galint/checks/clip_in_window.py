@@ -58,10 +58,14 @@ def _early(clipped: int, total: int) -> str:
 
 def _beside_the_step(view: View) -> set[Span]:
     """The clippings that wait for N, at another micro-batch than the step does: once in each window, at the same place."""
-    places: dict[Span, list[int]] = {}
-    windows = list(full_windows(view))
-    for window in windows:
-        for mark in window.step.marks:
-            if mark.kind == "clip" and mark.micro in window.micros:
-                places.setdefault(mark.span, []).append(len(later_micros(window, mark)))
-    return {span for span, left in places.items() if len(left) == len(windows) > 1 and len(set(left)) == 1}
+    out: set[Span] = set()
+    for ledger in view.ledgers:
+        steps = [s for s in view.steps(ledger) if len(set(s.window)) > 1]
+        places: dict[Span, list[int]] = {}
+        for step in steps:
+            order = list(dict.fromkeys(step.window))
+            for mark in step.marks:
+                if mark.kind == "clip" and mark.micro in order:
+                    places.setdefault(mark.span, []).append(order.index(mark.micro))
+        out |= {span for span, at in places.items() if len(at) == len(steps) > 1 and len(set(at)) == 1}
+    return out
