@@ -271,11 +271,23 @@ class Branches(Assign):
     def _starts_batches(self, stmt: p.If, frame: Frame) -> bool:
         """True where the body gives a list its first element, which training goes through: a program that trains on what
         it picks has not left the condition false everywhere."""
-        for name in self.static.first_picks(stmt):
-            held = self.resolve(frame.vars.get(name, TRUE))
-            if isinstance(held, Seq) and not held.elts:
+        calls = (n.value for n in stmt.body if isinstance(n, p.ExprStmt) and isinstance(n.value, p.Call))
+        lists = (c.func.value for c in calls if isinstance(c.func, p.Attr) and c.func.name == "append")
+        for node in lists:
+            held = self.resolve(frame.vars.get(node.id, TRUE)) if isinstance(node, p.Name) else TRUE
+            if isinstance(held, Seq) and not held.elts and terminal(node) in self._trained():
                 return True
         return False
+
+    def _trained(self) -> frozenset[str]:
+        """The names in the headers of loops which run backward."""
+        return self.static.once("trained", self._find_trained)
+
+    def _find_trained(self) -> frozenset[str]:
+        loops = (
+            n for n in self.static.everything() if isinstance(n, p.For) and BACKWARD in self.static.body_tags(n.body)
+        )
+        return frozenset(name for loop in loops for name in self.static.names_in(loop.iter))
 
     def _gives_window(self, stmt: p.If, frame: Frame) -> bool:
         """True where a function that computes N returns 1 unless a setting says otherwise."""

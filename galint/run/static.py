@@ -348,18 +348,6 @@ class Static(Reach):
         told = " ".join(p.text(e) for s in below for e in (s.iter, s.target, node.test))
         return bool(below) and not any(map(self._trains_itself, below)) and not _PLAYED.search(told)
 
-    def first_picks(self, node: p.If) -> list[str]:
-        """The lists that a block appends to, and that a loop which runs backward goes through."""
-        calls = (n.value for n in node.body if isinstance(n, p.ExprStmt) and isinstance(n.value, p.Call))
-        lists = (c.func.value for c in calls if isinstance(c.func, p.Attr) and c.func.name == "append")
-        return [n.id for n in lists if isinstance(n, p.Name) and n.id in self._trained]
-
-    @cached_property
-    def _trained(self) -> frozenset[str]:
-        """The names that stand in the headers of loops which run backward."""
-        loops = (n for n in self.everything() if isinstance(n, p.For) and BACKWARD in self.body_tags(n.body))
-        return frozenset(name for loop in loops for name in self.names_in(loop.iter))
-
     def _trains_itself(self, loop: p.For | p.While) -> bool:
         """True for a loop under a guard that runs backward, over other batches than those collected for the step."""
         collected = isinstance(loop, p.For) and "append" in self.uses.get(terminal(loop.iter), ())
