@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
-from galint.ledger import Entry, Mark, OptimizerLedger, Step
+from galint.ledger import Entry, Mark, OptimizerLedger, Step, formula
 from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD
 from galint.source import Span
@@ -36,6 +36,8 @@ def check(view: View) -> Iterator[Finding]:
                 seen.add(span)
                 lost = len({e.micro for e, _ in entries})
                 mark = entries[0][1]
+                shifted = total != len(dict.fromkeys(step.window))  # the turn before began in another window
+                applied = formula({total: view.coefficient(step.applied[0])}) if shifted else None
                 yield Finding(
                     CODE,
                     span,
@@ -43,6 +45,7 @@ def check(view: View) -> Iterator[Finding]:
                     step=step,
                     window=total,
                     related=((entries[0][0].span, "this backward's gradient is lost"), *view.places(step)),
+                    applied=applied,
                 )
 
 
