@@ -274,6 +274,11 @@ def formula(weights: dict[int, Coefficient]) -> str:
     return " + ".join(_scaled(n, v, many=False) for n, v in zip(names, values, strict=True))
 
 
+def unsigned(weights: dict[int, Coefficient]) -> dict[int, Coefficient]:
+    """The weights without a minus sign that all of them share: `-log_prob.mean()` is the micro-batch's own loss."""
+    return {k: w.times(-1) for k, w in weights.items()} if all(w.value < 0 for w in weights.values()) else weights
+
+
 def mean_formula(count: int) -> str:
     """The large batch's gradient: the mean over `count` micro-batches."""
     return formula({k: Coefficient(Fraction(1, max(count, 1))) for k in range(1, count + 1)})

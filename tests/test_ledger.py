@@ -19,6 +19,7 @@ from galint.ledger import (
     Step,
     formula,
     mean_formula,
+    unsigned,
 )
 from galint.source import Span
 
@@ -354,3 +355,9 @@ def test_the_large_batch_is_the_mean_of_the_micro_batches(count: int, text: str)
 )
 def test_unknown_factors_stand_before_a_gradient_and_divisors_behind(weight: Coefficient, text: str) -> None:
     assert formula({1: weight}) == text
+
+
+def test_a_sign_that_all_weights_share_is_left_out() -> None:
+    assert unsigned(weights(Fraction(-1, 4), Fraction(-1, 2))) == weights(QUARTER, Fraction(1, 2))
+    assert unsigned(weights(-1, 1)) == weights(-1, 1)
+    assert unsigned({}) == {}

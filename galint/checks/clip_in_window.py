@@ -18,6 +18,7 @@ _MEASURES = re.compile(r"""float\(\s*['"]inf|math\.inf|np\.inf|torch\.inf|\b1e(9
 def check(view: View) -> Iterator[Finding]:
     """A clip over a partial sum: other micro-batches of the same window come after it."""
     seen: set[Span] = set()
+    once = _beside_the_step(view)
     for window in full_windows(view):
         if len(view.ledgers) > 1 and not view.lone(window.ledger):
             continue
@@ -26,17 +27,45 @@ def check(view: View) -> Iterator[Finding]:
                 continue
             later = later_micros(window, mark)
             times = sum(m.kind == "clip" and m.span == mark.span for m in window.step.marks)
-            if not later or times < 2 or mark.micro not in window.micros:
+            if not later or mark.micro not in window.micros or (times < 2 and mark.span not in once):
                 continue
             seen.add(mark.span)
             total = len(window.micros)
             yield Finding(
                 CODE,
                 mark.span,
-                f"clipping runs {times} times in a window of {total} micro-batches: it shortens partial sums, so the "
-                f"micro-batches no longer weigh 1/{total} each; clip once, before the step",
+                _often(times, total) if times > 1 else _early(total - len(later), total),
                 step=window.step,
                 window=total,
                 related=view.places(window.step),
                 applied="",
             )
+
+
+def _often(times: int, total: int) -> str:
+    return (
+        f"clipping runs {times} times in a window of {total} micro-batches: it shortens partial sums, so the "
+        f"micro-batches no longer weigh 1/{total} each; clip once, before the step"
+    )
+
+
+def _early(clipped: int, total: int) -> str:
+    return (
+        f"clipping comes after {clipped} of the {total} micro-batches of a window, and the step after all of them: "
+        "the bound holds for a partial sum; clip right before the step"
+    )
+
+
+def _beside_the_step(view: View) -> set[Span]:
+    """The clippings that wait for N, at another micro-batch than the step does: once in each window, at the same place."""
+    out: set[Span] = set()
+    for ledger in view.ledgers:
+        steps = [s for s in view.steps(ledger) if len(set(s.window)) > 1]
+        places: dict[Span, list[int]] = {}
+        for step in steps:
+            order = list(dict.fromkeys(step.window))
+            for mark in step.marks:
+                if mark.kind == "clip" and mark.micro in order:
+                    places.setdefault(mark.span, []).append(order.index(mark.micro))
+        out |= {span for span, at in places.items() if len(at) == len(steps) > 1 and len(set(at)) == 1}
+    return out

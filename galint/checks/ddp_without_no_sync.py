@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.sync import windows
 from galint.checks.view import View
+from galint.checks.windows import program_nodes
 from galint.source import Span
 
 CODE = "GA601"
@@ -18,6 +20,8 @@ def check(view: View) -> Iterator[Finding]:
     """More than one synchronised micro-batch in a window, with no attempt to switch it off."""
     if any(e.kind == "sync_flag" and e.data.get("known") is False for e in view.run.events):
         return  # the program switches, by something that the run does not know
+    if _declined(view):
+        return
     seen: set[Span] = set()
     # Of several optimizers, the one that applies these gradients speaks before one that clears them.
     for window in sorted(windows(view), key=lambda w: bool(w.step.lost)):
@@ -42,3 +46,30 @@ def check(view: View) -> Iterator[Finding]:
             else view.places(window.step),
             applied=None,
         )
+
+
+def _declined(view: View) -> bool:
+    """True where the program can put synchronisation off, and an option of it says no: it is asked for, for memory's sake."""
+    answers = {
+        k.removeprefix("not "): c.taken != k.startswith("not ") for k, c in view.run.choices.items() if not c.data
+    }
+    for node in program_nodes(view):
+        if not isinstance(node, p.IfExp):
+            continue
+        test = node.test
+        parts = {p.text(test), *(p.text(v) for v in test.values)} if isinstance(test, p.BoolOp) else {p.text(test)}
+        if not parts & answers.keys():
+            continue
+        wanted = _switches(view, node.body)
+        if wanted == _switches(view, node.orelse):
+            continue
+        stops = isinstance(test, p.BoolOp) and (test.op == "or") != wanted  # one part alone decides
+        asked = parts if stops else {p.text(test)}
+        if any(answers.get(part, wanted) != wanted for part in asked):
+            return True
+    return False
+
+
+def _switches(view: View, side: p.Expr) -> bool:
+    """Whether a side of a condition opens `no_sync`."""
+    return any(isinstance(n, p.Attr) and n.name in {"no_sync", "no_backward_sync"} for n in view.static.walk(side))

@@ -34,7 +34,13 @@ def check(view: View) -> Iterator[Finding]:
                 seen.add(mark.span)
                 held = mark.pending
                 again = any(m.kind == "unscale" and m.seq > mark.seq for m in step.marks) or mark.detail == "again"
-                if again and not updated:
+                prepared = getattr(view.run.optimizers.get(ledger.name), "accelerated", None) is not None
+                if again and not later and prepared:
+                    message = (
+                        "the gradients are divided by the loss scale twice: Accelerate unscales the optimizer inside its "
+                        "wrapper, and the scaler takes the wrapper for another one"
+                    )
+                elif again and not updated:
                     message = (
                         f"`unscale_` runs more than once in a window of {count} micro-batches: the second call before "
                         "`update()` raises RuntimeError"
@@ -51,7 +57,8 @@ def check(view: View) -> Iterator[Finding]:
                     step=step,
                     window=count,
                     related=view.places(step),
-                    applied=_mixed(count, held, len(later)),
+                    applied=_mixed(count, held, len(later)) if later else "",
+                    expected=None if later else "",
                 )
 
 

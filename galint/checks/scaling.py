@@ -11,6 +11,7 @@ from galint import program as p
 from galint.checks.learning_rate import Rate, rate
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
+from galint.run.names import ONE_WINDOW
 from galint.run.nodes import path_terminal
 from galint.source import Span
 
@@ -166,8 +167,13 @@ def loop_node(view: View, span: Span | None) -> p.Node | None:
 def _loop_label(view: View, step: Step) -> str:
     micro = view.micro(step.window[-1]) if step.window else None
     node = loop_node(view, micro.loop if micro else None)
-    if isinstance(node, p.For) and isinstance(node.iter, p.Call) and node.iter.args:
-        label = p.text(node.iter.args[-1].value)
+    plain = (
+        [a for a in node.iter.args if not a.keyword]
+        if isinstance(node, p.For) and isinstance(node.iter, p.Call)
+        else []
+    )
+    if plain:
+        label = p.text(plain[-1].value)
         return label if len(label) < 40 else ""
     return ""
 
@@ -192,6 +198,8 @@ def _unscaled(
         for c, k in terms
         if (c.symbols or abs(c.value) < 1 or any(map(_is_setting, k))) and not (keys and _weighed(view, c, k, keys))
     ]
+    if any(ONE_WINDOW.search(path_terminal(key)) for c, k in lighter for key in (*k, *(s for s, _ in c.symbols))):
+        return False  # a term is divided by what counts micro-batches elsewhere: that is GA204's question
     if lighter and _only_weights(terms, n):
         lighter = []
     if facts.summed or len(lighter) == len(terms):

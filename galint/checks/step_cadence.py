@@ -34,7 +34,7 @@ def check(view: View) -> Iterator[Finding]:
             continue
         if OWN_COUNT in cadence.guard.keys:
             continue  # a framework counts by itself
-        if _start_unknown(cadence) or _drawn(view, cadence.guard.keys):
+        if _start_unknown(view, cadence) or _drawn(view, cadence.guard.keys):
             continue
         steps = _judged(view, _of_loop(view, view.steps(ledger), cadence.guard.span), cadence.n)
         if not _gates(view, ledger, cadence) and not _divided_in_vain(view, steps, cadence):
@@ -127,8 +127,13 @@ def _step_beside_the_guard(view: View) -> Iterator[Finding]:
                 break
 
 
-def _start_unknown(cadence: Cadence) -> bool:
-    return cadence.guard is not None and any(k.endswith("@start") for k in cadence.guard.keys)
+def _start_unknown(view: View, cadence: Cadence) -> bool:
+    """True where the counter's first value is given by a caller or read from a checkpoint, as no number of epochs is."""
+    keys = cadence.guard.keys if cadence.guard is not None else ()
+    read = {
+        k for k in keys if "[" in k and view.run.roles.get(k) == "counter" and "epoch" not in path_terminal(k).lower()
+    }
+    return bool(read) or any(k.endswith("@start") for k in keys)
 
 
 def _drawn(view: View, keys: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from galint import program as p
 from galint.checks.gradients_never_zeroed import never_cleared
 from galint.checks.view import Cadence, View
-from galint.checks.windows import overlap
+from galint.checks.windows import overlap, program_nodes
 from galint.ledger import OptimizerLedger, Step
 from galint.source import Span
 
@@ -43,7 +43,7 @@ def tails(view: View) -> list[Tail]:
         if never_cleared(view, ledger):
             continue  # no window of it holds its own gradients alone
         found = _leaked(view, ledger, cadence) or _dropped(view, ledger, cadence)
-        if found is not None and not _whole(view, found):
+        if found is not None and not _whole(view, found) and not _ends_with_a_step(view, cadence.guard.span):
             out.append(found)
     return out
 
@@ -58,6 +58,16 @@ def _whole(view: View, tail: Tail) -> bool:
     loops = {m.loop for s in steps for t in s.window if (m := view.micro(t)) is not None}
     counted = [view.run.facts.get("batches", {}).get(loop) for loop in loops]
     return bool(counted) and all(c is not None and c % tail.cadence.n == 0 for c in counted)
+
+
+def _ends_with_a_step(view: View, guard: Span) -> bool:
+    """True where a bound of the loop's own steps too: `if full or i == last: step`, and `if i == last: break` further down."""
+    ifs = [node for node in program_nodes(view) if isinstance(node, p.If)]
+    gate = next((node.test for node in ifs if node.span == guard), None)
+    if not isinstance(gate, p.BoolOp) or gate.op != "or":
+        return False
+    either = {p.text(part) for part in gate.values}
+    return any(isinstance(node.body[-1], p.Break) and p.text(node.test) in either for node in ifs)
 
 
 def _leaked(view: View, ledger: OptimizerLedger, cadence: Cadence) -> Tail | None:

@@ -12,7 +12,7 @@ from galint.checks.finding import Finding
 from galint.checks.scaling import Scaling, late_divisions, scalings
 from galint.checks.view import View
 from galint.checks.windows import calls
-from galint.ledger import ONE, formula
+from galint.ledger import ONE, formula, unsigned
 from galint.source import Span
 
 CODE = "GA201"
@@ -67,5 +67,5 @@ def _finding(view: View, scaling: Scaling) -> Finding:
         window=n,
         related=view.places(scaling.step),
         assumptions=scaling.assumptions,
-        expected=formula({k: own.times(Fraction(1, n)) for k in range(1, n + 1)}) if weighed else None,
+        expected=formula(unsigned({k: own.times(Fraction(1, n)) for k in range(1, n + 1)})) if weighed else None,
     )

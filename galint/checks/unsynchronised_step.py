@@ -17,7 +17,7 @@ CODE = "GA603"
 WITNESS = "even"
 _SYNC = re.compile(r"sync(?!_?b(n|atch))", re.I)
 """A condition about gradient synchronisation; `sync_bn` is about BatchNorm's statistics."""
-_NAMES = {"ddp": "DDP", "fsdp": "FSDP", "apex-ddp": "apex DDP", "fabric": "Fabric"}
+_NAMES = {"ddp": "DDP", "fsdp": "FSDP", "fsdp2": "FSDP2", "apex-ddp": "apex DDP", "fabric": "Fabric"}
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -44,10 +44,13 @@ def wrapped(view: View) -> list[Any]:
 def finding(view: View, window: Window, module: Any, span: Span, why: str) -> Finding:
     """The finding at `span`; `why` says what kept the gradient on its rank."""
     made = ((module.made, "wrapped here"),) if module.made is not None else ()
+    harm = f"the step applies {len(window.micros)} micro-batches of this rank alone and the ranks diverge"
+    if module.wrap == "fsdp2":
+        harm = "its gradient stays unsharded until another backward synchronises, and the step does not apply it"
     return Finding(
         CODE,
         span,
-        f"{why}: the step applies {len(window.micros)} micro-batches of this rank alone and the ranks diverge",
+        f"{why}: {harm}",
         step=window.step,
         window=window.n,
         related=(*made, *view.places(window.step)),
@@ -60,7 +63,7 @@ def fault(view: View, entries: list[Entry], module: Any) -> tuple[Span, str] | N
     flags = [(e, dict(e.facts.synced).get(ident)) for e in entries]
     last = entries[-1]
     if all(flag is None for _, flag in flags):
-        if module.wrap in {"fsdp", "fabric"} or not all(ident in e.facts.bypassed for e in entries):
+        if module.wrap in {"fsdp", "fsdp2", "fabric"} or not all(ident in e.facts.bypassed for e in entries):
             return None
         if any(
             e.kind == "forward" and e.micro == last.micro and e.data.get("ident") == module.ident

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from galint import program as p
-from galint.ledger import Coefficient, Entry, Guard, OptimizerLedger, Step, formula, mean_formula, plain
+from galint.ledger import Coefficient, Entry, Guard, OptimizerLedger, Step, formula, mean_formula, plain, unsigned
 from galint.run.facts import BackwardFact, Event, Micro, RunResult
 from galint.run.names import ONE_RANK
 from galint.run.nodes import path_terminal
@@ -301,7 +301,7 @@ class View:
 
     def applied(self, step: Step) -> str:
         """The gradient a step applies, as a formula."""
-        text = formula(self.weights(step))
+        text = formula(unsigned(self.weights(step)))
         if step.carried:
             count = len({e.micro for e in step.carried})
             text += f" + {count} stale gradient{'s' if count > 1 else ''}"

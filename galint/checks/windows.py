@@ -133,6 +133,8 @@ def reduces_by_hand(view: View) -> bool:
 def _reduces(view: View) -> bool:
     for call in calls(view):
         name = terminal(call.func)
+        if name == "set_requires_gradient_sync":  # FSDP2's own switch
+            continue
         if _REDUCES.search(name):
             spelled = " ".join([*(p.text(a.value) for a in call.args), name.replace("all_reduce", "")])
             if re.search(r"grad|param|model|\bp\b|flat|coalesced|bucket", spelled):

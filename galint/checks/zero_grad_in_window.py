@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
-from galint.ledger import Entry, Mark, OptimizerLedger, Step
+from galint.ledger import Entry, Mark, OptimizerLedger, Step, formula
 from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD
 from galint.source import Span
@@ -29,14 +29,15 @@ def check(view: View) -> Iterator[Finding]:
         return
     for ledger in view.ledgers:
         seen: set[Span] = set()
-        for step, wiped in _windows(view, ledger):
+        for step, wiped, total in _windows(view, ledger):
             for span, entries in wiped.items():
                 if span in seen:
                     continue
                 seen.add(span)
                 lost = len({e.micro for e, _ in entries})
-                total = len(dict.fromkeys(step.window))
                 mark = entries[0][1]
+                shifted = total != len(dict.fromkeys(step.window))  # the turn before began in another window
+                applied = formula({total: view.coefficient(step.applied[0])}) if shifted else None
                 yield Finding(
                     CODE,
                     span,
@@ -44,10 +45,12 @@ def check(view: View) -> Iterator[Finding]:
                     step=step,
                     window=total,
                     related=((entries[0][0].span, "this backward's gradient is lost"), *view.places(step)),
+                    applied=applied,
                 )
 
 
-def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[Span, list[tuple[Entry, Mark]]]]]:
+def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[Span, list[tuple[Entry, Mark]]], int]]:
+    """Steps, what was wiped before them and where, and how many micro-batches they stand for."""
     used: set[int] = set()
     # With several optimizers, a loss that this one never applies is another network's, which it only passes through.
     own = {e.span for s in ledger.steps for e in s.applied} if len(view.ledgers) > 1 else None
@@ -57,6 +60,8 @@ def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[S
         applied = {e.micro for e in step.applied}
         wiped: dict[Span, list[tuple[Entry, Mark]]] = {}
         given_up = view.given_up(step)
+        sure = view.lone(ledger)
+        counted = 0 if sure else _counted(view, ledger, step, own)
         for entry, mark in step.lost:
             covered = (
                 entry.micro in given_up
@@ -66,12 +71,28 @@ def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[S
                 or entry.micro in used
                 or not _same_loop(view, entry, applied)
             )
-            if covered or not _inside(view, entry, mark) or not (entry.sure or view.lone(ledger)):
+            if covered or not _inside(view, entry, mark):
+                continue
+            if not (entry.sure or sure or counted):
                 continue
             wiped.setdefault(mark.span, []).append((entry, mark))
         used |= applied
         if wiped and len(dict.fromkeys(step.window)) > 1:
-            yield step, wiped
+            yield step, wiped, counted or len(dict.fromkeys(step.window))
+
+
+def _counted(view: View, ledger: OptimizerLedger, step: Step, own: set[Span] | None) -> int:
+    """N, where one of N micro-batches is left at a step that comes after N of them, as every other optimizer's does, else 0.
+
+    Whatever parameters the other optimizers have, this one's gradients of the other micro-batches are gone.
+    """
+    cadence = view.cadence(ledger)
+    applied = {e.micro for e in step.applied}
+    met = applied | {e.micro for e, _ in step.lost if own is None or e.span in own}
+    if cadence is None or cadence.guard is None or len(applied) != 1 or not len(met) == cadence.n > 1:
+        return 0
+    others = [view.cadence(other) for other in view.ledgers]
+    return cadence.n if all(c is not None and c.n == cadence.n for c in others) else 0
 
 
 def _same_loop(view: View, entry: Entry, applied: set[int]) -> bool:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from galint.checks.view import View
 from galint.explain.model import Fate, Happening, Kind, MicroRow, Verdict, Weight, WindowView
-from galint.ledger import Coefficient, Entry, OptimizerLedger, Step, formula
+from galint.ledger import Coefficient, Entry, OptimizerLedger, Step, formula, unsigned
 from galint.run.project import located
 from galint.source import Span
 
@@ -342,7 +342,7 @@ def _applied(view: View, step: Step) -> str:
         return view.applied(step)
     order = {token: number for number, token in enumerate(dict.fromkeys(step.window), 1)}
     weights = {order[e.micro]: (view.coefficient(e), e.scaled) for e in step.applied if e.micro in order}
-    return grouped({k: c.times_symbol("scale", int(on)) for k, (c, on) in sorted(weights.items())})
+    return grouped(unsigned({k: c.times_symbol("scale", int(on)) for k, (c, on) in sorted(weights.items())}))
 
 
 def grouped(weights: dict[int, Coefficient]) -> str:

@@ -240,7 +240,8 @@ class Assign(Evaluate):
         if isinstance(setter, Function):
             self.call_function(setter, [receiver, value], {}, target)
             return
-        if name in {"grad", "main_grad"} and isinstance(receiver, Opaque | Tensor):
+        setting = isinstance(receiver, Instance) and isinstance(value, Opaque) and not value.data and not value.role
+        if name in {"grad", "main_grad"} and isinstance(receiver, Opaque | Tensor) and not setting:
             if isinstance(value, Lit) and value.value is None:
                 self.clear(None, receiver.modules, target.span, f"{p.text(target)} = None")
             elif isinstance(value, Opaque) and value.role == "grad":

@@ -17,6 +17,8 @@ from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
 _SWITCHES = frozenset({bool, int})
+_RESUMES = re.compile(r"\b(exists|is_?file)\(|resum|checkpoint|ckpt", re.I)
+"""What asks for a checkpoint to go on from."""
 
 
 class Branches(Assign):
@@ -89,7 +91,8 @@ class Branches(Assign):
             bounds |= {v for label, v in moduli if label.startswith("≥") and 1 < v <= 64 and "len(" not in label}
             if any(re.fullmatch(r"≥(\d+|[A-Z_\d]+)", label) for label, _ in moduli):
                 self.result.facts["fixed_bound"] = True  # a cap written in the code, no setting
-        if moduli and not gates(body_tags, else_tags, rest_tags if leaves else None):
+        beside = self.static.body_tags(self.static.other_sides.get(stmt, ())) if moduli else else_tags
+        if moduli and not gates(body_tags, else_tags | beside, rest_tags if leaves else None):
             if not self.static.collects(stmt) and not (STEP in body_tags and self.static.comes_back(stmt.body)):
                 moduli = ()
         keys = value.keys if isinstance(value, Lit) else frozenset()
@@ -183,7 +186,10 @@ class Branches(Assign):
         asks = isinstance(stmt.test, p.BoolOp) and checks[0] != checks[1] and not self.loops
         if asks and isinstance(value, Opaque) and "__default__" in value.items:
             return checks[1]  # an argument check in which a made-up number takes part
-        if isinstance(value, Opaque) and "__default__" in value.items:
+        stops = leaves and isinstance(stmt.body[-1], p.Break) and not body & trains and bool(self.loops)
+        if stops and isinstance(self.loops[-1].node, p.For):
+            default = False  # `if i > 0 and args.dry_run: break`
+        elif isinstance(value, Opaque) and "__default__" in value.items:
             default = bool(getattr(value.items["__default__"], "value", False))
         elif role == "rank":
             default = False if not gradient else bool(body & GRADIENT)
@@ -219,13 +225,15 @@ class Branches(Assign):
             default = True
         elif (orelse & GRADIENT) and not (body & GRADIENT):
             default = False
+        elif stmt.orelse and _RESUMES.search(p.text(stmt.test)) and self._loads(stmt.body) > self._loads(stmt.orelse):
+            default = False  # a training that begins is seen whole
         elif stmt.orelse:
             default = not _makes_nothing(stmt.body) or _makes_nothing(stmt.orelse)
         else:
             default = not data and (bool(body & GRADIENT) or self._names_window(stmt.body))
         if data and not gradient and not leaves:
             default = bool(stmt.orelse) and default
-        default = default or self._starts_loss(stmt, frame)
+        default = default or self._starts_loss(stmt, frame) or self._starts_batches(stmt, frame)
         taken_key = key
         relevant = bool(gradient) or (leaves and data and bool(self.loops))
         taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=p.text(stmt.test))
@@ -235,6 +243,12 @@ class Branches(Assign):
         if BACKWARD in left and BACKWARD not in (body if taken else orelse):
             self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))
         return taken
+
+    def _loads(self, body: p.Body) -> bool:
+        """Whether a block gives something a state that was saved."""
+        return any(
+            terminal(n.func) == "load_state_dict" for s in body for n in self.static.walk(s) if isinstance(n, p.Call)
+        )
 
     def _clears_outside(self, stmt: p.If) -> bool:
         """True where gradients are cleared in another place too, so that this condition only says when to clear early."""
@@ -254,6 +268,27 @@ class Branches(Assign):
             if isinstance(old, Lit) and (old.value is None or (old.value == 0 and old.value is not False)):
                 return True
         return False
+
+    def _starts_batches(self, stmt: p.If, frame: Frame) -> bool:
+        """True where the body gives a list its first element, which training goes through: a program that trains on what
+        it picks has not left the condition false everywhere."""
+        calls = (n.value for n in stmt.body if isinstance(n, p.ExprStmt) and isinstance(n.value, p.Call))
+        lists = (c.func.value for c in calls if isinstance(c.func, p.Attr) and c.func.name == "append")
+        for node in lists:
+            held = self.resolve(frame.vars.get(node.id, TRUE)) if isinstance(node, p.Name) else TRUE
+            if isinstance(held, Seq) and not held.elts and terminal(node) in self._trained():
+                return True
+        return False
+
+    def _trained(self) -> frozenset[str]:
+        """The names in the headers of loops which run backward."""
+        return self.static.once("trained", self._find_trained)
+
+    def _find_trained(self) -> frozenset[str]:
+        loops = (
+            n for n in self.static.everything() if isinstance(n, p.For) and BACKWARD in self.static.body_tags(n.body)
+        )
+        return frozenset(name for loop in loops for name in self.static.names_in(loop.iter))
 
     def _gives_window(self, stmt: p.If, frame: Frame) -> bool:
         """True where a function that computes N returns 1 unless a setting says otherwise."""

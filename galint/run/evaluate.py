@@ -170,7 +170,11 @@ class Evaluate(Arithmetic):
                 sources.append(source)
             return self.iterate(source, each, node, "comp" if not relevant else "micro")
 
+        around = self.loops[-1] if self.loops else None
+        last = around is not None and around.last
         level(0)
+        if around is not None:
+            around.last = last  # what a comprehension comes to the end of is no loop's
         if node.kind == "dict":
             items = {
                 getattr(k, "value", None) if isinstance(k, Lit) else p.text(node.key): v

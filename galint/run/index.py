@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from galint import program as p
 from galint.run.kinds import kind_by_use
-from galint.run.nodes import global_name, terminal
+from galint.run.nodes import global_name, opposed, terminal
 from galint.source import Span
 
 T = TypeVar("T")
@@ -277,12 +278,29 @@ class Index:
         return self.once("dead_ends", self._find_dead_ends)
 
     def _find_dead_ends(self) -> frozenset[p.Node]:
-        blocks: list[object] = [*self.bodies]
+        return frozenset(s for block in self._blocks() for s in block[:-1] if isinstance(s, p.Raise))
+
+    @property
+    def other_sides(self) -> dict[p.If, p.Body]:
+        """What runs where a condition is false though it stands by itself, before it: `if i % n: …`, `if i % n == 0: …`."""
+        return self.once("other_sides", self._find_other_sides)
+
+    def _find_other_sides(self) -> dict[p.If, p.Body]:
+        return {
+            second: first.body
+            for block in self._blocks()
+            for first, second in pairwise(block)
+            if isinstance(first, p.If)
+            and isinstance(second, p.If)
+            and not (first.orelse or second.orelse)
+            and opposed(first.test, second.test)
+        }
+
+    def _blocks(self) -> list[p.Body]:
+        blocks = [*self.bodies]
         for node in self.everything():
             blocks += [getattr(node, name, ()) for name in ("body", "orelse", "final")]
-        return frozenset(
-            s for block in blocks if isinstance(block, tuple) for s in block[:-1] if isinstance(s, p.Raise)
-        )
+        return [block for block in blocks if isinstance(block, tuple)]
 
 
 def table_of(value: p.Expr) -> str:

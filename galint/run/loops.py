@@ -103,6 +103,11 @@ class Loops(Branches):
             role = self.static.loop_roles[stmt] = self.loop_role(stmt)
         return role
 
+    def driven_role(self, stmt: p.For) -> str:
+        """What a pass of a generator's loop stands for: what one of the loop that it drives does."""
+        driver = self.loops[-1].role if self.loops else ""
+        return driver if driver == "epochs" or (driver == "window" and _yields(stmt)) else "length"
+
     # --- running -------------------------------------------------------------------------------
 
     def _filled(self, stmt: p.For, source: Value) -> Value:
@@ -128,7 +133,7 @@ class Loops(Branches):
         role = self._role_of(stmt)
         if role == "idle" and frame.yields is not None:
             # A generator's own loop lasts as long as the loop that it drives.
-            role = "epochs" if self.loops and self.loops[-1].role == "epochs" else "length"
+            role = self.driven_role(stmt)
         elif role == "idle" and self._builds(stmt):
             role = "build"
         if self.loops and averages(stmt) and not self.result.facts.get("effects", set()).intersection(self.call_spans):
@@ -240,6 +245,11 @@ class Loops(Branches):
         return {"window": self.scenario.window, "windows": 3, "epochs": self.scenario.epochs, "length": 400}.get(
             role, 3
         )
+
+
+def _yields(loop: p.For) -> bool:
+    """True for a generator's loop that gives its elements itself, and not through a loop in it."""
+    return any(isinstance(s, p.ExprStmt) and isinstance(s.value, p.Yield) for s in loop.body)
 
 
 def _collects(loop: p.For | p.While) -> bool:

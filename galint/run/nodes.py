@@ -100,6 +100,26 @@ def asks_length(test: p.Expr, name: str) -> bool:
     return re.search(rf"\blen\((\w+\.)*{re.escape(name)}\)", p.text(test)) is not None
 
 
+def opposed(one: p.Expr, other: p.Expr) -> bool:
+    """`i % n != 0` and `i % n == 0`, `not done` and `done`: whether just one of two conditions holds, by their spelling."""
+    (asked, holds), (again, too) = _polarity(one), _polarity(other)
+    return asked == again and holds != too
+
+
+def _polarity(test: p.Expr) -> tuple[str, bool]:
+    """What a condition asks, spelled in one way, and whether it holds where the answer is yes."""
+    if isinstance(test, p.Unary) and test.op == "not":
+        asked, holds = _polarity(test.operand)
+        return asked, not holds
+    if not isinstance(test, p.Compare) or len(test.ops) != 1:
+        return p.text(test), True
+    op, left, right = test.ops[0], p.text(test.left), p.text(test.comparators[0])
+    if op in {"==", "!="} and right == "0":
+        return left, op == "!="
+    same = {"!=": "==", ">=": "<", ">": "<="}
+    return f"{left} {same.get(op, op)} {right}", op not in same
+
+
 def global_name(node: p.Expr) -> str:
     """The name that `globals()["name"]` or `getattr(sys.modules[__name__], "name")` looks up in its own file, else ""."""
     key: p.Expr | None = None

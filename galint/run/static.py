@@ -31,6 +31,8 @@ class Static(Reach):
     """
 
     def __init__(self, bodies: Iterable[p.Body]) -> None:
+        self.divisors: set[str] = set()
+        """Names that stand for N in `% N`."""
         super().__init__(bodies)
         self.window_names: set[str] = set()
         self.counters: set[str] = set()
@@ -39,8 +41,6 @@ class Static(Reach):
         """Where each of them does."""
         self._counting: dict[str, set[p.For | None]] = {}
         """The loops whose variable each of them is; None where it stands in no loop that gives it."""
-        self.divisors: set[str] = set()
-        """Names that stand for N in `% N`."""
         self.guard_names: set[str] = set()
         self.literals: dict[p.Const, Lit] = {}
         """Values of literals, which no run changes."""
@@ -53,6 +53,10 @@ class Static(Reach):
         """Loops that fill a list."""
         self._intervals: dict[p.If, tuple[p.If, Interval] | None] = {}
         self._find_window_names()
+
+    def kind_of(self, name: str) -> str:
+        """The kind a bare name suggests; what counters are divided by is a number, called `G` or not."""
+        return "" if name in self.divisors else super().kind_of(name)
 
     def interval(self, node: p.If) -> tuple[p.If, Interval] | None:
         """The condition by which a statement saves or evaluates every so many updates: its own, or the one right under it
@@ -206,6 +210,8 @@ class Static(Reach):
         self.divisors -= self.counters | {""}
         for name in [n for n in names if n.startswith("_")]:  # `self._every = cfg.every`: a private copy of a setting
             names |= {terminal(v) for v in assigns.get(name, ()) if isinstance(v, p.Attr) and terminal(v) == name[1:]}
+        handed = assigns.get("gradient_accumulation_steps", ())  # what frameworks are told N is
+        names |= {terminal(v) for v in handed if isinstance(v, p.Name | p.Attr | p.Subscript)} - self.counters - {""}
         self.guard_names = seen
         self.window_names = names
 

@@ -7,8 +7,10 @@ from math import prod
 from typing import Any
 
 from galint import program as p
+from galint.run.agreement import implied
 from galint.run.machine import Machine, arithmetic
 from galint.run.nodes import path_terminal, terminal
+from galint.run.reach import BACKWARD, STEP
 from galint.run.scenario import Choice
 from galint.run.values import Lit, Module, Opaque, Optimizer, Value
 from galint.source import Span
@@ -120,6 +122,8 @@ class Unknowns(Machine):
                 if number is not None:
                     return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
         number = (role == "counter" and self._stride(value)) or self._role_value(role)
+        if role == "other" and {BACKWARD, STEP} <= self.test_tags:
+            number = 2  # every so many updates another network is trained
         self.result.known[value.path] = number
         self.result.roles[value.path] = role
         return Lit(number, frozenset({value.path}), text=value.path, born=value.born)
@@ -301,6 +305,9 @@ class Unknowns(Machine):
                 return stop if stop in known else not stop
         if key in self.scenario.choices:
             return None
+        made = ((k, c.taken) for k, c in self.result.choices.items() if c.relevant and k != key)
+        if (agreed := implied(key, (*self.scenario.choices.items(), *made))) is not None:
+            return agreed
         for whole, (stop, parts) in wholes.items():
             mine = [part for part in parts if part.removeprefix("not ") == key]
             taken = self._answer(whole) if mine else None

@@ -13,13 +13,16 @@ from galint import program as p
 from galint.ledger import Coefficient
 from galint.run.nodes import terminal
 from galint.run.site import Site
-from galint.run.values import NONE, Lit, Module, Opaque, Optimizer, Seq, Value
+from galint.run.values import NONE, Lit, Mapping, Module, Opaque, Optimizer, Seq, Value
 from galint.semantics import backward
 from galint.semantics.backward import loss_in
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
     from galint.run.calls import Calls
+
+
+_STEPS = "gradient_accumulation_steps"
 
 
 def _initialize(m: Calls, s: Site) -> Value | None:
@@ -33,16 +36,21 @@ def _initialize(m: Calls, s: Site) -> Value | None:
     if isinstance(given, Optimizer):
         given.engine = engine
     engine.attrs["optimizer"] = optimizer
+    config = m.resolve(s.arg(10, "config") or s.kwargs.get("config_params") or NONE)
+    steps = config.items.get(_STEPS) if isinstance(config, Mapping) else None
+    if isinstance(steps, Lit) and steps.value == 1 and all(k.endswith(f"['{_STEPS}']") for k in steps.keys):
+        engine.items["__alone__"] = steps
     return Seq([engine, optimizer, Opaque("loader", "loader"), Opaque("lr_scheduler", "scheduler")], "tuple")
 
 
 def _parts(m: Calls, engine: Opaque) -> tuple[Optimizer, int]:
+    """The engine's optimizer and N: 1 where the settings written in the program say so, and it counts by itself."""
     optimizer = engine.attrs.get("optimizer")
     if not isinstance(optimizer, Optimizer):
         optimizer = m.make_optimizer(f"{engine.path}.optimizer", engine.modules)
         optimizer.engine = engine
         engine.attrs["optimizer"] = optimizer
-    return optimizer, m.scenario.window
+    return optimizer, 1 if "__alone__" in engine.items else m.scenario.window
 
 
 def _engine(m: Calls, s: Site) -> Opaque | None:
@@ -66,9 +74,11 @@ def _backward(m: Calls, s: Site) -> Value | None:
         return None
     optimizer, n = _parts(m, engine)
     m.ledger(optimizer)
-    m.backward(
-        loss_in(m, loss).map(lambda c: c, frozenset({"deepspeed"})), s.span, Coefficient(Fraction(1, n)), "engine"
-    )
+    given = loss_in(m, loss)
+    if "__alone__" in engine.items:  # the program counts, as it does with any other optimizer
+        m.backward(given, s.span)
+    else:
+        m.backward(given.map(lambda c: c, frozenset({"deepspeed"})), s.span, Coefficient(Fraction(1, n)), "engine")
     return NONE
 
 

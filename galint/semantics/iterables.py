@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from galint import program as p
 from galint.run.frame import UserRaise
 from galint.run.pull import pull
 from galint.run.site import Site
@@ -73,6 +74,8 @@ def _range_role(m: Calls, s: Site) -> str:
         return known
     loop = m.static.loop_over.get(s.node)
     role = m._role_of(loop) if loop is not None else "length"
+    if role == "idle" and isinstance(loop, p.For) and s.frame.yields is not None and m.driven_role(loop) == "window":
+        role = "window"
     role = {"idle": "other", "other": "other"}.get(role, role)
     cached[id(s.node)] = role
     return role
@@ -182,7 +185,7 @@ def _next(m: Calls, s: Site) -> Value | None:
     if isinstance(it, Instance):
         method = m.class_member(it.cls, "__next__")
         if isinstance(method, Function):
-            return m.call_function(method, [it], {}, s.node)
+            return _own_next(m, it, method, s)
     if isinstance(it, Opaque):
         held = it.items.get("__iterator__")
         if not isinstance(held, Iterator):
@@ -202,6 +205,18 @@ def _next(m: Calls, s: Site) -> Value | None:
             item.items["__drawn__"] = TRUE  # the default says that there is no more: what was drawn is not it
         return item if item is not None else s.args[1]
     return _drawn(m, it, s.text)
+
+
+def _own_next(m: Calls, it: Instance, method: Function, s: Site) -> Value:
+    """What an own iterator gives. One that is at its end before it gave anything was filled out of sight."""
+    try:
+        item = m.call_function(method, [it], {}, s.node)
+    except UserRaise as raised:
+        if raised.name != "StopIteration" or "__given__" in it.attrs or len(s.args) > 1:
+            raise
+        return Opaque(s.text, data=True, born=m.token())
+    it.attrs["__given__"] = TRUE
+    return item
 
 
 def _drawn(m: Calls, it: Iterator, text: str) -> Value:

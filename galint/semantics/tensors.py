@@ -193,6 +193,18 @@ def _sum(m: Calls, s: Site) -> Value | None:
     return _reduced(target, s, summed=target.summed or not target.reduced)
 
 
+def _dot(m: Calls, s: Site) -> Value | None:
+    """`torch.dot(rows.flatten(), gradient.flatten())`: the sum of products, as a chunk's own part of a loss is written."""
+    given = [*([s.receiver] if s.receiver is not None else []), *s.all_args()]
+    live = [v for v in given if isinstance(v, Tensor) and v.grad]
+    if len(live) != 1:
+        return None
+    out = live[0].copy()
+    out.summed = out.reduced = True
+    out.each = False
+    return out
+
+
 def _stack(m: Calls, s: Site) -> Value | None:
     """`torch.stack(losses)`, `torch.cat`: the addends together."""
     value = s.arg(0, "tensors")
@@ -291,6 +303,8 @@ FUNCTIONS: dict[str, Meaning] = {
     "torch._foreach_div_": _foreach(-1),
     "torch.mean": _mean,
     "torch.sum": _sum,
+    "torch.dot": _dot,
+    "torch.vdot": _dot,
     "torch.maximum": _at_least,
     "torch.max": _at_least,
     "torch.clamp": _at_least,
@@ -341,6 +355,8 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("tensor", "zero_"): _grad_zero,
     ("tensor", "mean"): _mean,
     ("tensor", "sum"): _sum,
+    ("tensor", "dot"): _dot,
+    ("tensor", "vdot"): _dot,
     ("tensor", "detach"): _detached,
     ("tensor", "item"): _item,
     ("tensor", "tolist"): _item,
