@@ -117,11 +117,28 @@ class Report:
         self.elsewhere += other.elsewhere
 
     def gather(self, filenames: set[str]) -> None:
-        """Take findings that other files' runs show in these files, once each."""
+        """Take findings that other files' runs show in these files, once each.
+
+        A file that drives a window finds its faults in its own lines; a launcher above it finds them again, in the
+        lines of the helper that steps. Then the words are the same, and the places beside them.
+        """
         known = {(d.filename, d.span, d.code) for d in self.diagnostics}
+        told = {mark for d in self.diagnostics for mark in _marks(d)}
         for diagnostic in self.elsewhere:
             mark = (diagnostic.filename, diagnostic.span, diagnostic.code)
-            if diagnostic.filename in filenames and mark not in known:
+            if diagnostic.filename in filenames and mark not in known and told.isdisjoint(_marks(diagnostic)):
                 known.add(mark)
                 self.diagnostics.append(diagnostic)
         self.elsewhere = []
+
+
+_ENDS = frozenset({"GA205", "GA401", "GA402", "GA403"})
+"""Rules about where a window ends, which shows in one place; a window can have several backwards."""
+
+
+def _marks(diagnostic: Diagnostic) -> set[tuple[str, str, str, Span, str]]:
+    """What two findings of one window's end share: code, message, and a place beside it."""
+    d = diagnostic
+    if d.code not in _ENDS:
+        return set()
+    return {(d.code, d.message, r.filename or d.filename, r.span, r.message) for r in d.related}

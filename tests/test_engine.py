@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,3 +173,27 @@ def test_a_file_of_the_project_that_vanishes_costs_nothing(tmp_path: Path, monke
 
     monkeypatch.setattr(Source, "read", gone)
     assert engine.lint(source, Config(), tmp_path).elsewhere == []
+
+
+def test_the_end_of_a_window_is_told_once_where_a_launcher_sees_it_in_a_helper(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "helper.py").write_text(
+        "import torch\n\nclass Scaler:\n    def __init__(self):\n        self._scaler = torch.amp.GradScaler()\n\n"
+        "    def __call__(self, loss, optimizer, update_grad=True):\n        self._scaler.scale(loss).backward()\n        if update_grad:\n"
+        "            self._scaler.step(optimizer)\n            self._scaler.update()\n"
+    )
+    (tmp_path / "loop.py").write_text(
+        "import torch\n\ndef train_one_epoch(model, loader, optimizer, loss_scaler, args):\n    optimizer.zero_grad()\n"
+        "    for i, x in enumerate(loader):\n        loss = model(x).mean() / args.accum\n"
+        "        due = (i + 1) % args.accum == 0\n        loss_scaler(loss, optimizer, update_grad=due)\n"
+        "        if due:\n            optimizer.zero_grad()\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom helper import Scaler\nfrom loop import train_one_epoch\n\ndef main(args, model, loader):\n"
+        "    model = torch.nn.parallel.DistributedDataParallel(model)\n"
+        "    optimizer = torch.optim.SGD(model.parameters())\n    loss_scaler = Scaler()\n"
+        "    for epoch in range(args.epochs):\n        train_one_epoch(model, loader, optimizer, loss_scaler, args)\n"
+    )
+    command = [sys.executable, "-m", "galint", "check", "--no-cache", "--select", "GA403", "--output-format", "concise"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout.splitlines()
+    assert [line.partition(":")[0] for line in told if "GA403" in line] == ["loop.py"]

@@ -19,7 +19,7 @@ def check(view: View) -> Iterator[Finding]:
             continue
         label = tail.cadence.label if tail.cadence.label.isdigit() else f"`{tail.cadence.label}`"
         of = "of an epoch" if tail.clear is not None else "of the only pass over the data"
-        related = ((tail.clear, "cleared here, at the start of the next epoch"),) if tail.clear is not None else ()
+        cleared = ((tail.clear, "cleared here, at the start of the next epoch"),) if tail.clear is not None else ()
         lasts = f"micro-batch {of} is" if tail.count == 1 else f"{tail.count} micro-batches {of} are"
         yield Finding(
             CODE,
@@ -27,5 +27,5 @@ def check(view: View) -> Iterator[Finding]:
             f"the last {lasts} computed and thrown away whenever {label} does not divide the number of batches",
             step=tail.step,
             window=tail.cadence.n,
-            related=related,
+            related=(*view.places(tail.step)[:1], *cleared),
         )
