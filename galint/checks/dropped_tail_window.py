@@ -20,6 +20,7 @@ def check(view: View) -> Iterator[Finding]:
         label = tail.cadence.label if tail.cadence.label.isdigit() else f"`{tail.cadence.label}`"
         of = "of an epoch" if tail.clear is not None else "of the only pass over the data"
         cleared = ((tail.clear, "cleared here, at the start of the next epoch"),) if tail.clear is not None else ()
+        loop = view.places(tail.step)[:1] if tail.step is not None else ()
         lasts = f"micro-batch {of} is" if tail.count == 1 else f"{tail.count} micro-batches {of} are"
         yield Finding(
             CODE,
@@ -27,5 +28,5 @@ def check(view: View) -> Iterator[Finding]:
             f"the last {lasts} computed and thrown away whenever {label} does not divide the number of batches",
             step=tail.step,
             window=tail.cadence.n,
-            related=(*view.places(tail.step)[:1], *cleared),
+            related=(*loop, *cleared),
         )
