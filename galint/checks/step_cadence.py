@@ -257,9 +257,21 @@ def _asks_a_name(test: p.Expr) -> bool:
 
 
 def _moves(view: View, test: str) -> bool:
-    """True when the program itself moves a number of the condition; a base class or a caller may, otherwise."""
+    """True when the program itself moves a number of the condition; a base class or a caller may, otherwise.
+
+    What moves it in a function that the run did not enter is such a caller's: `step` of an object that another method counts.
+    """
     names = set(re.findall(r"[A-Za-z_]\w*", test))
+    outside = {
+        id(node)
+        for group in view.static.functions.values()
+        for func in group
+        if id(func) not in view.run.executed
+        for node in view.static.walk(func)
+    }
     for node in program_nodes(view):
+        if id(node) in outside:
+            continue
         if isinstance(node, p.For) and names & {n.id for n in _target_names(node.target)}:
             return True
         if isinstance(node, p.AugAssign) and terminal(node.target) in names:

@@ -58,19 +58,18 @@ class Entries:
             for func in group:
                 if BACKWARD in self.static.tags(func) and func.span.row < FOREIGN:
                     trainers.append(func)
-        called: dict[p.FunctionDef, int] = {}
+        below: dict[p.FunctionDef, list[p.FunctionDef]] = {}
         for func in trainers:
-            for call in self.static.calls_in(func):
-                for callee in self.static.callees(call):
-                    if callee is not func:
-                        called[callee] = called.get(callee, 0) + 1
-
+            callees = {c for call in self.static.calls_in(func) for c in self.static.callees(call)} - {func}
+            below[func] = sorted(callees, key=lambda f: f.span)
+        called = {callee for callees in below.values() for callee in callees}
         nested = self._nested()
+        order = _callers_first(trainers, below)
 
         def rank(func: p.FunctionDef) -> tuple[int, int, int]:
             tags = self.static.tags(func)
             full = {BACKWARD, STEP} <= tags
-            return (0 if full and func not in called else 1 if full else 2, func in nested, func.span.row)
+            return (0 if full and func not in called else 1 if full else 2, func in nested, order[func])
 
         for func in sorted(trainers, key=rank):
             owner = self.static.method_of.get(func)
@@ -110,3 +109,25 @@ class Entries:
                         if isinstance(node, p.FunctionDef):
                             out.add(node)
         return out
+
+
+def _callers_first(
+    funcs: list[p.FunctionDef], below: dict[p.FunctionDef, list[p.FunctionDef]]
+) -> dict[p.FunctionDef, int]:
+    """Places in which a function stands before what it calls, and else as in the file.
+
+    What a caller has run needs no run of its own, where the numbers that the caller counts would stand still.
+    """
+    done: list[p.FunctionDef] = []
+    seen: set[p.FunctionDef] = set()
+    for root in sorted(funcs, key=lambda f: f.span, reverse=True):
+        stack = [(root, False)]
+        while stack:
+            func, left = stack.pop()
+            if left:
+                done.append(func)
+            elif func not in seen:
+                seen.add(func)
+                stack.append((func, True))
+                stack += [(callee, False) for callee in below.get(func, ()) if callee not in seen]
+    return {func: place for place, func in enumerate(reversed(done))}
