@@ -39,6 +39,8 @@ _BENIGN = Words(
 
 _ENDLESS = re.compile(r"(^|_)(cycle|cycled|infinite|endless|forever|inf_?loop)(_|$)|^(Infinite|Endless|Cycl)[A-Za-z]*$")
 """What starts a loader again whenever it ends."""
+_CUTS = re.compile(r"slice|segment|crop|gather|index|select", re.I)
+"""What takes parts of its first argument, at places which the others say and to which no gradient flows."""
 _HARMLESS = frozenset({"__", "zero_", "clamp_", "clip_", "nan_to_num_", "detach_", "requires_grad_"})
 """What is done to a gradient in place without scaling it as a whole."""
 _LIVE = (Module, Optimizer)
@@ -90,6 +92,8 @@ class OpaqueCalls(Classes):
             result = self.run_forward(Site("forward", values, {}, site.node, site.frame, fed[0], site.star))
             if result is not None:
                 return result
+        if tensors and not isinstance(receiver, Tensor) and _CUTS.search(last) and self._cuts_data(values):
+            return Opaque(f"{last}(…)", data=True, born=self.born_of(values[0]))
         if tensors:
             hidden = self._settings(values)
             live = [t for t in tensors if t.grad]
@@ -146,6 +150,14 @@ class OpaqueCalls(Classes):
             if last.lower() in {"ema", "modelema", "ema_model"} or "ema" in last.lower() or "copy" in last.lower():
                 opaque.modules = frozenset()
         return opaque
+
+    def _cuts_data(self, values: list[Value]) -> bool:
+        """Whether the first argument is of the loader's data, and no network's."""
+        return (
+            bool(values)
+            and self.is_data(values[0])
+            and not any(t.grad or t.modules for t in self.tensors_in(values[0]))
+        )
 
     def _training_function(self, values: list[Value]) -> Function | None:
         """A function without arguments that runs backward and is handed to code out of sight, which calls it."""
