@@ -33,6 +33,7 @@ from galint.program.expressions import (
     Unary,
     Yield,
     YieldFrom,
+    condition,
 )
 from galint.program.patterns import (
     MatchAs,
@@ -82,5 +83,6 @@ __all__ = [
     "FString", "For", "FunctionDef", "Handler", "If", "IfExp", "Import", "ImportFrom", "Lambda", "Match", "MatchAs",
     "MatchClass", "MatchMapping", "MatchOr", "MatchSequence", "MatchStar", "MatchValue", "Name", "NamedExpr", "Node",
     "NumberOrText", "Param", "Pass", "Pattern", "Program", "Raise", "Return", "Scope", "Sequence", "Slice", "Starred",
-    "Stmt", "Subscript", "Try", "Unary", "While", "With", "WithItem", "Yield", "YieldFrom", "text",
+    "Stmt", "Subscript", "Try", "Unary", "While", "With", "WithItem", "Yield", "YieldFrom", "condition",
+    "text",
 ]  # fmt: skip

@@ -266,3 +266,13 @@ class Param(Node):
 
     def children(self) -> list[Node]:
         return some(self.default, self.annotation)
+
+
+def condition(test: Expr) -> Expr:
+    """What an `if` asks: `(a) & (b > 0)` is `a and b > 0` there, for a mask of several elements has no truth."""
+    if not isinstance(test, BinOp) or test.op not in {"&", "|"}:
+        return test
+    sides = tuple(condition(side) for side in (test.left, test.right))
+    if not any(isinstance(s, Compare | BoolOp) or (isinstance(s, Unary) and s.op == "not") for s in sides):
+        return test  # `flags & MASK`
+    return BoolOp(test.span, "and" if test.op == "&" else "or", sides)

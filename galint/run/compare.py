@@ -182,6 +182,10 @@ class Compare(Attributes):
             pass
         elif op in {"==", "!="} and isinstance(right_node, p.Const) and self._asked_while_leaving(left):
             pass  # `if pieces == 1: return`: a number that is asked for by name bounds nothing
+        elif op in {"<", "<=", ">", ">="} and (
+            self.begins_late(left_node, left, right) or self.begins_late(right_node, right, left)
+        ):
+            return Opaque(p.text(node), role="condition")  # both halves of a training are runs of their own
         elif isinstance(left, Lit) and left.is_number and isinstance(right, Opaque):
             right = self._demand_bound(right, right_node, left, op) or right
         elif isinstance(right, Lit) and right.is_number and isinstance(left, Opaque):

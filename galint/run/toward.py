@@ -12,7 +12,7 @@ from galint.run.entry_calls import EntryCalls
 from galint.run.facts import RunResult
 from galint.run.machine import FOREIGN
 from galint.run.nodes import terminal
-from galint.run.reach import STEP
+from galint.run.reach import BACKWARD, STEP
 from galint.run.scenario import Choice, Scenario
 from galint.run.unknowns import LIMIT
 from galint.source import Span
@@ -90,12 +90,23 @@ class Toward(EntryCalls):
             and any(self.static.holds(home, call) for home in homes)
         }
         asked = (node for node in self.static.everything() if isinstance(node, p.If)) if missing else ()
-        return {
+        before = {
             name
             for node in asked
             if any(part in missing for stmt in (*node.body, *node.orelse) for part in self.static.walk(stmt))
             for name in self.static.names_in(node.test)
         }
+        tops = homes if entry.function is not None else [*homes, *self.program.body]
+        for node in {n for top in tops for n in self.static.walk(top) if isinstance(n, p.If)}:
+            if any(self._passed_by(body, ran) for body in (node.body, node.orelse)):
+                before.update(self.static.names_in(node.test))
+        return before
+
+    def _passed_by(self, body: p.Body, ran: set[int]) -> bool:
+        """Whether a block calls a function of the file that runs backward, and no run has entered it."""
+        called = {f for stmt in body for call in self.static.calls_in(stmt) for f in self.static.callees(call)}
+        trains = [f for f in called if BACKWARD in self.static.tags(f)]
+        return bool(trains) and not any(id(f) in ran for f in trains)
 
     def giving(self, names: set[str], run: RunResult) -> list[Choice]:
         """The conditions that do not matter by themselves, and decide what some names are given."""

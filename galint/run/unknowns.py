@@ -251,6 +251,18 @@ class Unknowns(Machine):
             "batch": 4,
         }.get(role, 1000)
 
+    def begins_late(self, node: p.Expr, number: Value, bound: Value) -> bool:
+        """`epoch >= cfg.begin`: the epoch's number and a setting that no loop runs to."""
+        if not isinstance(number, Lit) or type(bound) is not Opaque or bound.kind or bound.data or bound.deferred:
+            return False
+        if self.test_tags & {"while", "break"} or not isinstance(node, p.Name) or bound.path in self.result.known:
+            return False
+        named = any(
+            loop.role == "epochs" and isinstance(loop.node, p.For) and p.text(loop.node.target) == node.id
+            for loop in self.loops
+        )
+        return named or (bool(number.keys) and all(self.result.roles.get(key) == "epochs" for key in number.keys))
+
     # --- conditions ----------------------------------------------------------------------------
 
     def choose(self, key: str, default: bool, *, data: bool, relevant: bool, span: Span, asked: str = "") -> bool:

@@ -145,7 +145,7 @@ def _if(c: Places, node: ast.If) -> p.Stmt:
     chain: list[p.If] = []
     while True:
         span = c.header(c.start(node), c.end(node.test))
-        chain.append(p.If(span, expr(c, node.test), _body(c, node.body), ()))
+        chain.append(p.If(span, p.condition(expr(c, node.test)), _body(c, node.body), ()))
         below = node.orelse
         if len(below) != 1 or not isinstance(below[0], ast.If):
             break

@@ -234,7 +234,7 @@ def _if(c: Cursor, node: cst.If, start: int) -> p.Stmt:
         c.pos = start + (4 if chain else 2)
         test = expr(c, part.test)
         span = _colon(c, start)
-        chain.append(p.If(span, test, _suite(c, part.body), ()))
+        chain.append(p.If(span, p.condition(test), _suite(c, part.body), ()))
         if c.record is not None and len(chain) > 1:
             c.record.append((span, part))
         part = part.orelse
