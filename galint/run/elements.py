@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from galint.run.values import Iterable, Lit, Mapping, Opaque, Range, Seq, Tensor, Value
+from galint.run.values import Instance, Iterable, Lit, Mapping, Opaque, Range, Seq, Tensor, Value
 
 if TYPE_CHECKING:
     from galint.run.execute import Execute
@@ -84,4 +84,9 @@ def renewed(m: Execute, sample: Value | None) -> Value:
         return Mapping({k: renewed(m, v) for k, v in sample.items.items()}, sample.path)
     if isinstance(sample, Lit) and not sample.is_number:
         return sample
+    if isinstance(sample, Instance):
+        made = Instance(sample.cls, sample.path)
+        made.data, made.born = True, m.token()
+        made.attrs = {name: renewed(m, value) for name, value in sample.attrs.items()}
+        return made
     return Opaque(getattr(sample, "path", "") or f"#{m.tick()}", data=True, born=m.token())

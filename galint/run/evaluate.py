@@ -11,7 +11,10 @@ from galint.run.arithmetic import Arithmetic
 from galint.run.elements import unknown_length
 from galint.run.frame import Frame, Signal
 from galint.run.nodes import asks_elements
-from galint.run.values import NONE, Function, Lit, Mapping, Opaque, Seq, Value
+from galint.run.values import NONE, Function, Instance, Lit, Mapping, Opaque, Seq, Tensor, Value
+
+_NESTED = 64
+"""Elements up to which a comprehension over several iterables is run out, such as the cells of a table to be drawn."""
 
 _NESTING = 1_200
 """Expressions within expressions, over all calls: Python's own limit of frames is met first, but compiled code has none."""
@@ -148,6 +151,7 @@ class Evaluate(Arithmetic):
         keys: list[Value] = []
         relevant = bool(self.static.tags(node))
         sources: list[Value] = []
+        nested = len(node.generators) > 1 and not relevant
 
         def level(depth: int) -> Signal | None:
             self.burn()
@@ -159,6 +163,8 @@ class Evaluate(Arithmetic):
             gen = node.generators[depth]
 
             def each(value: Value) -> Signal | None:
+                if nested and len(out) >= _NESTED:
+                    return Signal("break")
                 self.bind(gen.target, value, inner)
                 for test in gen.ifs:
                     if self.truth(self.eval(test, inner)) is False:
@@ -182,7 +188,12 @@ class Evaluate(Arithmetic):
             }
             return Mapping(items)
         made = Seq(out, "list" if node.kind != "set" else "set", path=p.text(node))
-        if not relevant and out and all(map(_plain, out)):
+        if nested and len(out) >= _NESTED:
+            made.open = True
+        elif not relevant and out and all(map(_plain, out)):
+            for packed in out:
+                if isinstance(packed, Instance) and any(map(self.is_data, packed.attrs.values())):
+                    packed.data = True  # what a loop draws from here belongs to its iteration
             size = unknown_length(self, sources[0])  # type: ignore[arg-type]  # the layers above are there when it runs
             if size is not None:
                 made.open = True  # it was run for one element of them all
@@ -242,6 +253,8 @@ def _plain(value: Value) -> bool:
         return all(map(_plain, value.elts))
     if isinstance(value, Mapping):
         return all(map(_plain, value.items.values()))
+    if isinstance(value, Instance):  # of a class of the project that a batch is put into
+        return all(_plain(v) or (isinstance(v, Tensor) and not v.grad) for v in value.attrs.values())
     return isinstance(value, Lit) or (type(value) is Opaque and not value.kind and not value.modules)
 
 

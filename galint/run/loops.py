@@ -10,7 +10,7 @@ from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
 from galint.run.nodes import asks_length, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP
 from galint.run.update_effects import averages, intervals
-from galint.run.values import Lit, Mapping, Opaque, Seq, Value
+from galint.run.values import Instance, Lit, Mapping, Opaque, Seq, Value
 
 _OPTIMIZERS = re.compile(r"optim|(^|[._])opts?($|[._(\[])", re.I)
 _EPOCH = re.compile(r"epoch|^ep$", re.I)
@@ -193,6 +193,9 @@ class Loops(Branches):
             value.born = token
         elif isinstance(value, Seq) and value.kind == "tuple":
             return Seq([self.stamp(v, token) for v in value.elts], "tuple", value.path)
+        elif isinstance(value, Instance) and value.data:
+            value.born = token
+            value.attrs = {name: self.stamp(v, token) for name, v in value.attrs.items()}
         return value
 
     def run_while(self, stmt: p.While, frame: Frame) -> Signal | None:

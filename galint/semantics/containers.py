@@ -29,7 +29,11 @@ def _collect(kind: str) -> Meaning:
             drive(m, value, lambda v: pairs.append(v), s.node, "comp")
             return Seq(pairs, kind)
         if isinstance(value, Range) and len(range(value.start, value.stop, value.step)) <= 64:
-            return Seq([Lit(i, value.keys) for i in range(value.start, value.stop, value.step)], kind)
+            out = Seq([Lit(i, value.keys) for i in range(value.start, value.stop, value.step)], kind)
+            # Samples that are numbered, to be shuffled: how many there are, the loop over their batches says.
+            if value.keys and all(k.startswith("len(") and m.result.roles.get(k) == "length" for k in value.keys):
+                out.open, out.length = True, Opaque(f"len({s.text})")
+            return out
         if isinstance(value, Iterable):
             return value
         if isinstance(value, Opaque | Tensor):

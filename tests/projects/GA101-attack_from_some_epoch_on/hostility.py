@@ -34,5 +34,3 @@ class Hostile:
             if name in self.kept:
                 p.data = self.kept[name]
         self.kept = {}
-
-

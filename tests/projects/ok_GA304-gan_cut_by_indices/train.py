@@ -1,4 +1,5 @@
 """A vocoder GAN: the discriminator's target is cut out by indices that the generator returns."""
+
 import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP

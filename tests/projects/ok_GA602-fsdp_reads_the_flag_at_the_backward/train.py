@@ -1,4 +1,5 @@
 """FSDP reads the flag of no_sync in its post-backward hook: around the backward alone it works."""
+
 import contextlib
 
 import torch
