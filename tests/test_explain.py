@@ -625,3 +625,8 @@ def test_a_scaled_step_and_its_update_are_told_in_order() -> None:
     window = first(only(text))
     assert [h.kind for h in window.rows[-1].happenings] == ["forward", "backward", "step", "update", "clear"]
     assert window.verdict == "same" and not window.notes  # `scaler.step` has taken the loss scale away
+
+
+def test_a_weight_that_is_asked_whether_it_is_above_zero_keeps_its_name() -> None:
+    text = PLAIN.replace(".mean() / 4", ".mean() * args.a / 4\n    if args.a > 0.0:\n        print(args.a)")
+    assert first(only(text)).applied == "args.a·(g1 + g2 + g3 + g4)/4"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect
 from collections.abc import Iterator
 from fractions import Fraction
 
 from galint import program as p
+from galint.checks.counters import moves, target_names
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import Cadence, View
@@ -138,16 +138,9 @@ def _start_unknown(view: View, cadence: Cadence) -> bool:
 
 def _drawn(view: View, keys: frozenset[str]) -> bool:
     """True when a guard's number is drawn by a loop from something that galint cannot see into: it may be anything."""
-    names = {n.id for loop in program_nodes(view) if isinstance(loop, p.For) for n in _target_names(loop.target)}
-    return bool(keys & names)
-
-
-def _target_names(target: p.Expr) -> Iterator[p.Name]:
-    if isinstance(target, p.Name):
-        yield target
-    elif isinstance(target, p.Sequence):
-        for item in target.elts:
-            yield from _target_names(item)
+    names = {n.id for loop in program_nodes(view) if isinstance(loop, p.For) for n in target_names(loop.target)}
+    counted = {terminal(n.target) for n in program_nodes(view) if isinstance(n, p.AugAssign)}  # another loop's, by name
+    return bool(keys & (names - counted))
 
 
 def _asked(view: View, steps: list[Step], cadence: Cadence) -> set[int]:
@@ -219,7 +212,7 @@ def _never(view: View) -> Iterator[Finding]:
             continue
         if any(k.endswith("@start") for e in events for k in e.data["keys"]) or _drawn(view, events[0].data["keys"]):
             continue
-        if not _moves(view, events[0].text) or _other_mode(view, span):
+        if not moves(view, events[0].text) or _other_mode(view, span):
             continue
         label, n = exact[0]
         named = label if label.isdigit() else f"`{label}` = {n}"
@@ -254,46 +247,6 @@ def _asks_a_name(test: p.Expr) -> bool:
     right = test.comparators[0]
     named = right.elts if isinstance(right, p.Sequence) else (right,)
     return all(isinstance(v, p.Const) and isinstance(v.value, str) for v in named)
-
-
-def _moves(view: View, test: str) -> bool:
-    """True when the program itself moves a number of the condition; a base class or a caller may, otherwise.
-
-    What moves it in a function that the run did not enter is such a caller's: `step` of an object that another method counts.
-    """
-    names = set(re.findall(r"[A-Za-z_]\w*", test))
-    outside = {
-        id(node)
-        for group in view.static.functions.values()
-        for func in group
-        if id(func) not in view.run.executed
-        for node in view.static.walk(func)
-    }
-    for node in program_nodes(view):
-        if id(node) in outside:
-            continue
-        if isinstance(node, p.For) and names & {n.id for n in _target_names(node.target)}:
-            return True
-        if isinstance(node, p.AugAssign) and terminal(node.target) in names:
-            return True
-        if isinstance(node, p.Assign) and isinstance(node.value, p.BinOp | p.IfExp):
-            moved = {terminal(t) for t in node.targets} & set(re.findall(r"[A-Za-z_]\w*", p.text(node.value)))
-            if moved & names:
-                return True
-    return _stands_still(view, names)
-
-
-def _stands_still(view: View, names: set[str]) -> bool:
-    """True when a counter of the condition is a local name that is set to numbers only, and forgotten after that."""
-    set_to: dict[str, list[p.Expr]] = {}
-    for node in program_nodes(view):
-        if isinstance(node, p.Assign):
-            for target in node.targets:
-                for name in _target_names(target):
-                    set_to.setdefault(name.id, []).append(node.value)
-    given = {a.name for node in program_nodes(view) if isinstance(node, p.FunctionDef) for a in node.params}
-    counters = {n for n in names & view.static.counters if n in set_to and n not in given}
-    return any(all(isinstance(v, p.Const) for v in set_to[name]) for name in counters)
 
 
 def _short_inner_loops(view: View) -> Iterator[Finding]:

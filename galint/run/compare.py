@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from galint import program as p
 from galint.run.attributes import Attributes
 from galint.run.frame import Frame
@@ -269,7 +271,7 @@ class Compare(Attributes):
             op in {"<", "<=", ">", ">=", "==", "!="}
             and other.born == 0
             and not other.keys
-            and isinstance(other.value, int)
+            and isinstance(other.value, int | Fraction)
         ):
             return None if value.path not in self.result.known else self.demand(value, "other", node)
         return self.demand(value, "limit" if op in {"<", "<=", ">", ">="} else "other", node)
