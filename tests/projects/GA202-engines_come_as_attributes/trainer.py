@@ -1,5 +1,4 @@
 """The same, with the engines' own division written out by hand as well."""
-
 # the engines are deepspeed.initialize(...) of another file
 import deepspeed  # noqa: F401
 

@@ -17,9 +17,7 @@ class Runner:
         for _ in range(self.config.gradient_accumulation_steps):
             x, y = next(batches)
             loss = torch.nn.functional.cross_entropy(self.model(x), y)
-            loss = propagate(
-                loss, self.model, self.config.gradient_accumulation_steps, self.config.max_norm
-            )  # expect: GA303
+            loss = propagate(loss, self.model, self.config.gradient_accumulation_steps, self.config.max_norm)  # expect: GA303
             total += loss.item()
         self.optimizer.step()
         self.optimizer.zero_grad()

@@ -1,5 +1,4 @@
 """A VAE-GAN that trains the generator on even steps and the discriminator on odd ones, with one scaler."""
-
 import torch
 from torch.nn.parallel import DistributedDataParallel as DDP
 

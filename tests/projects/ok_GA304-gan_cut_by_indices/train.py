@@ -1,5 +1,4 @@
 """A vocoder GAN: the discriminator's target is cut out by indices that the generator returns."""
-
 import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP

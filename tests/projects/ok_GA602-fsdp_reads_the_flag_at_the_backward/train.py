@@ -1,5 +1,4 @@
 """FSDP reads the flag of no_sync in its post-backward hook: around the backward alone it works."""
-
 import contextlib
 
 import torch

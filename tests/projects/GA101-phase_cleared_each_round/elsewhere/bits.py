@@ -13,9 +13,7 @@ class Loss:
         if phase == "G":
             loss = torch.nn.functional.softplus(-self.D(self.G(z)))
         else:
-            loss = torch.nn.functional.softplus(self.D(self.G(z).detach())) + torch.nn.functional.softplus(
-                -self.D(real)
-            )
+            loss = torch.nn.functional.softplus(self.D(self.G(z).detach())) + torch.nn.functional.softplus(-self.D(real))
         loss.mean().mul(gain / self.rounds).backward()
 
 
