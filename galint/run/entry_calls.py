@@ -15,7 +15,7 @@ from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, STEP
 from galint.run.static import Static
 from galint.run.values import Class, Function, GeneratorCall, Instance, Lit, Opaque, Value
-from galint.semantics import hf_trainer
+from galint.semantics import hf_trainer, ignite
 
 _BATCH = re.compile(
     r"batch|data|input|sample|image|img|label|target|x$|y$|ids|text|prompt|chosen|rejected|loss|instruction|output",
@@ -141,6 +141,8 @@ class EntryCalls(Entries):
                 loop.iteration, loop.token = index, machine.new_token()
                 loop.residual.clear()
                 given = [*args]
+                if args:
+                    ignite.count(args[0], index + 1, loop.token)
                 for position, param in enumerate(params):
                     if getattr(node, "name", "") == "training_step" and args and position == 1:
                         given.append(Lit(index))  # Lightning counts the batches of an epoch from 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from galint.run.frame import LoopFrame
 from galint.run.site import Site
-from galint.run.values import NONE, Function, Lit, Opaque, Value
+from galint.run.values import NONE, Class, External, Function, Instance, Lit, Opaque, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -56,6 +56,22 @@ def _run(m: Calls, s: Site) -> Value | None:
             m.loops.pop()
         m.leave_loop(loop)
     return NONE
+
+
+def _is_engine(cls: Class) -> bool:
+    """Whether a class descends from Ignite's Engine."""
+    return any(
+        _is_engine(base) if isinstance(base, Class) else isinstance(base, External) and base.name in FUNCTIONS
+        for base in cls.bases
+    )
+
+
+def count(receiver: Value, number: int, token: int) -> None:
+    """Set what an engine of the project's own class has counted when its process function runs."""
+    if isinstance(receiver, Instance) and _is_engine(receiver.cls):
+        state = receiver.attrs.setdefault("state", Opaque("engine.state"))
+        if isinstance(state, Opaque):
+            state.attrs["iteration"] = Lit(number, born=token)
 
 
 FUNCTIONS: dict[str, Meaning] = {
