@@ -13,6 +13,7 @@ from galint.run.match import matches
 from galint.run.names import ONE_WINDOW
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
+from galint.run.summed import sums
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
@@ -93,7 +94,12 @@ class Branches(Assign):
                 self.result.facts["fixed_bound"] = True  # a cap written in the code, no setting
         beside = self.static.body_tags(self.static.other_sides.get(stmt, ())) if moduli else else_tags
         if moduli and not gates(body_tags, else_tags | beside, rest_tags if leaves else None):
-            if not self.static.collects(stmt) and not (STEP in body_tags and self.static.comes_back(stmt.body)):
+            summed = self.static.summing.get(stmt)
+            if summed is None:
+                summed = self.static.summing[stmt] = sums(self.static, stmt)
+            if not (summed or self.static.collects(stmt)) and not (
+                STEP in body_tags and self.static.comes_back(stmt.body)
+            ):
                 moduli = ()
         keys = value.keys if isinstance(value, Lit) else frozenset()
         body = stmt.body if truth else stmt.orelse

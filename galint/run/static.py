@@ -50,6 +50,7 @@ class Static(Reach):
         self._gated: dict[p.Node, bool] = {}
         self._flags: dict[p.If, tuple[p.Name | p.Attr, ...]] = {}
         self.builders: dict[p.Node, bool] = {}
+        self.summing: dict[p.If, bool] = {}
         """Loops that fill a list."""
         self._intervals: dict[p.If, tuple[p.If, Interval] | None] = {}
         self._find_window_names()
