@@ -36,6 +36,7 @@ NOT_RUN_PROJECTS = {
     "GA101-turns_clear_each_others_window": "two networks",
     "ok_GA304-gan_cut_by_indices": "two networks of several ranks",
     "ok_GA107-cut_at_places_from_the_network": "two networks",
+    "GA501-student_beside_a_still_teacher": "two networks: the large batch's pass is not made anew through both",
     "ok_GA602-fsdp_reads_the_flag_at_the_backward": "FSDP needs an accelerator",
     "ok_GA601-putting_off_is_an_option": "FSDP needs an accelerator",
     "GA603-fsdp2_flag_turned_round": "FSDP2 needs several processes",

@@ -39,8 +39,7 @@ def check(view: View) -> Iterator[Finding]:
     step = _accumulated(view)
     if step is None or _handled(view) or _large_enough(view):
         return
-    trained = frozenset().union(*(b.modules for b in view.run.backwards)) if view.run.backwards else frozenset()
-    places = _layers(view, trained)
+    places = _layers(view, _trained(view))
     if not places:
         return
     span, what = min(places)
@@ -96,9 +95,8 @@ def _handled(view: View) -> bool:
     """True where the file freezes, replaces or otherwise treats its BatchNorm layers."""
     if view.static.once("BatchNorm is treated", lambda: _treated(view)):
         return True
-    return any(
-        isinstance(m, Module) and not m.training and m.ident in _trained(view) for m in view.run.modules.values()
-    )
+    trained = _trained(view)
+    return any(isinstance(m, Module) and not m.training and m.ident in trained for m in view.run.modules.values())
 
 
 def _treated(view: View) -> bool:
@@ -138,7 +136,11 @@ def _is_constant(target: p.Expr, value: p.Expr) -> bool:
 
 
 def _trained(view: View) -> frozenset[int]:
-    return frozenset().union(*(b.modules for b in view.run.backwards)) if view.run.backwards else frozenset()
+    """What a loss has come through and an optimizer holds: a teacher's layers stay as they are."""
+    through = frozenset().union(*(b.modules for b in view.run.backwards)) if view.run.backwards else frozenset()
+    owned = frozenset().union(*(o.modules for o in view.run.optimizers.values()))
+    ancestors: dict[int, frozenset[int]] = view.run.facts.get("ancestors", {})
+    return frozenset(i for i in through if ({i} | ancestors.get(i, frozenset())) & owned) or through
 
 
 def _large_enough(view: View) -> bool:

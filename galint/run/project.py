@@ -17,6 +17,7 @@ from galint.run.calls import Calls
 from galint.run.frame import Frame, RunOver, UserRaise
 from galint.run.machine import FOREIGN
 from galint.run.names import FRAMEWORKS
+from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, GRADIENT, STEP
 from galint.run.scenario import Scenario
 from galint.run.site import Site
@@ -288,13 +289,19 @@ class Linked(Calls):
                 or named
                 or (owner is not None and bool(_FOLLOW.search(owner.name)))
                 or any(
-                    isinstance(n, p.Arg) and n.keyword == "reduction" for s in node.body for n in self.static.walk(s)
+                    (isinstance(n, p.Arg) and n.keyword == "reduction") or (isinstance(n, p.Call) and self._networks(n))
+                    for s in node.body
+                    for n in self.static.walk(s)
                 )
             )
             if owner is not None and _DATA.search(owner.name) and not self.static.tags(node) & GRADIENT:
                 known = node.name == "__init__"
             self._followed[node] = known
         return known
+
+    def _networks(self, node: p.Call) -> bool:
+        """Whether a call makes a network of the project."""
+        return any(map(self.static._is_module, self.static.classes.get(terminal(node.func), ())))
 
     def imported(self, module: str, level: int, name: str | None, frame: Frame) -> Value:
         """A project's name where the import resolves inside the root, an external one otherwise."""
