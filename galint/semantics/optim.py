@@ -133,7 +133,16 @@ def _make_scheduler(m: Calls, s: Site) -> Value | None:
     return out
 
 
-_HORIZONS = ("num_training_steps", "total_steps", "total_iters", "T_max", "t_total", "t_initial", "max_iters")
+_HORIZONS = (
+    "num_training_steps",
+    "total_steps",
+    "total_iters",
+    "T_max",
+    "t_total",
+    "t_initial",
+    "max_iters",
+    "steps_per_epoch",
+)
 _HORIZON_AT = {"CosineAnnealingLR": 1, "PolynomialLR": 1, "get_scheduler": 3}
 
 

@@ -71,11 +71,14 @@ def scheduler_horizon(s: Situation) -> Iterator[Candidate]:
         for a in s.outline.seats
         if isinstance(a, p.Assign) and p.text(a.targets[0]) in names and s.outline.function(a) is function
     ]
+    # One that raises when it is advanced beyond its end must hold an epoch's short last window, too.
+    strict = any(isinstance(n, p.Call) and terminal(n.func) == "OneCycleLR" for n in s.outline.walk(stmt))
     for place in (stmt, *above):
         for node in s.outline.walk(place):
             if isinstance(node, p.Call) and p.text(node.func) == "len" and (number := s.divisor(node)) is not None:
                 editor = s.editor()
-                editor.replace(node.span, f"{s.text(node)} // {number}")
+                count = f"-(-{s.text(node)} // {number})" if strict else f"{s.text(node)} // {number}"
+                editor.replace(node.span, count)
                 yield s.done(editor, "count the schedule in optimizer steps", Applicability.UNSAFE)
 
 
