@@ -17,7 +17,7 @@ from galint.explain import LoopView, acquitted, at_line, automatic, launched, vi
 from galint.registry import RULES
 from galint.run.project import STRIDE
 from galint.source import Source, Span
-from galint.syntax import MANY_BACKWARDS, deep, parse, parse_any, parse_older, portions
+from galint.syntax import MANY_BACKWARDS, deep, parse, parse_any, parse_cells, parse_older, portions
 
 _UNREADABLE = next(rule for rule in RULES if rule.code == "GA000")
 
@@ -42,7 +42,13 @@ def study(
 @deep()
 def explain(source: Source, config: Config, root: Path | None = None, line: int | None = None) -> list[LoopView]:
     """What each training loop does, or only the loop at a 1-based `line`. Raises ParseError."""
-    program = parse_any(source.text)
+    try:
+        program = parse_any(source.text)
+    except ParseError:
+        cells = parse_cells(source.text, source.cells, parse)
+        if cells is None:
+            raise
+        program = cells
     analysis = analyse(program, config, root, source.path, launches=True)
     loops = _views(analysis, source, Report(files=1))
     loops = sorted(
@@ -91,11 +97,11 @@ def _linted(
         return _refused(report, source, error), None
     except ParseError as error:
         invalid = [_invalid(source, error)] if "GA000" in selected else []
-        older = parse_older(source.text, parser)
-        if older is None:
+        valid = parse_older(source.text, parser) or parse_cells(source.text, source.cells, parser)
+        if valid is None:
             report.diagnostics, report.followed = invalid, []
             return report, None
-        program = older
+        program = valid
     if is_large(source.text) and (whole := _by_portions(source, config, root)) is not None:
         return whole, None
     try:

@@ -15,6 +15,7 @@ from galint.source import Source, Span, split_lines
 
 _LINE_MAGIC = re.compile(r"^(\s*)(?:[%!?]|[\w.]+\?{1,2}\s*$|(?:[\w.,\s\[\]()]+=\s*)[%!])")
 _CELL_MAGIC = re.compile(r"^\s*%%(\w+)?")
+_ROW = re.compile(r"(\bon line )(\d+)")
 _PYTHON_CELLS = {"time", "timeit", "capture", "prun", "python", "python3", "pypy"}
 """Cell magics whose body is Python all the same."""
 
@@ -59,7 +60,10 @@ class Notebook:
         """A diagnostic with every place counted within its cell."""
         cell, span = self.locate(d.span)
         related = tuple(self._related(r, cell) for r in d.related)
-        return replace(d, cell=cell, span=span, related=related, fix=self._fix(d.fix, cell))
+        shift = d.span.row - span.row
+        # CPython's own words for a syntax error hold a row.
+        message = _ROW.sub(lambda row: f"{row[1]}{int(row[2]) - shift}", d.message) if d.code == "GA000" else d.message
+        return replace(d, cell=cell, span=span, message=message, related=related, fix=self._fix(d.fix, cell))
 
     def _related(self, related: Related, home: int) -> Related:
         if related.filename not in (None, self.source.filename):
@@ -131,7 +135,8 @@ def load(data: bytes, filename: str) -> Notebook | None:
         out += _neutral(lines)
     if not known:
         return None
-    return Notebook(Source(filename, "\n".join(out) + "\n"), tuple(known))
+    rows = tuple(cell.first_row for cell in known)
+    return Notebook(Source(filename, "\n".join(out) + "\n", cells=rows), tuple(known))
 
 
 def code_cells(document: dict[str, Any]) -> list[dict[str, Any]]:

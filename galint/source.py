@@ -34,7 +34,8 @@ class Span(NamedTuple):
 class Source:
     """One file as it is linted: a name to show, the decoded text (line endings kept, no BOM).
 
-    `path` is where the file really lies, None for standard input and unsaved buffers.
+    `path` is where the file really lies, None for standard input and unsaved buffers; `cells` are the first rows of a
+    notebook's code cells.
     """
 
     filename: str
@@ -42,6 +43,7 @@ class Source:
     path: Path | None = None
     encoding: str = "utf-8"
     bom: bool = False
+    cells: tuple[int, ...] = ()
 
     @classmethod
     def from_bytes(cls, data: bytes, filename: str, path: Path | None = None) -> Source:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from galint import notebook
+from galint import engine, notebook
+from galint.config import Config
 from galint.diagnostic import Applicability, Diagnostic, Edit, Fix, NotUnderstood, Related, Report
-from galint.errors import SourceError
+from galint.errors import ParseError, SourceError
 from galint.fixes.textedit import apply_changes, changes_of
 from galint.rule import Severity
 from galint.source import Source, Span
@@ -145,3 +146,41 @@ def test_an_edit_at_the_end_of_a_cell_stays_in_it(edit: Edit, cell: int, after: 
     source = Source("", texts[number - 1])
     assert number == cell
     assert apply_changes(source.text, changes_of([inner], source)) == after
+
+
+SET_UP = "import torch\nmodel = torch.nn.Linear(2, 2)\nopt = torch.optim.SGD(model.parameters(), lr=0.1)\nN = 4"
+LOOP = "for i, x in enumerate(loader):\n    model(x).mean().backward()\n    if (i + 1) % N == 0:\n        opt.step()\n        opt.zero_grad()"
+
+
+@pytest.mark.parametrize(
+    ("cell", "words", "row"),
+    [
+        ("x = 1\ntokens = <YOUR CODE>", "invalid syntax", 2),
+        ("if True:\nprint(1)", "'if' statement on line 1", 2),
+        ("drive.mount()\n    x = 1", "unexpected", 1),
+        ("s = '''never closed\n(", "triple-quoted", 1),
+    ],
+)
+def test_a_cell_that_is_no_python_does_not_hide_the_others(cell: str, words: str, row: int) -> None:
+    loaded = load(SET_UP, cell, LOOP)
+    report = loaded.relocate(engine.lint(loaded.source, Config()))
+    found = [(d.code, d.cell, d.span.row) for d in report.diagnostics]
+    assert ("GA000", 2, row) in found
+    assert ("GA201", 3, 2) in found
+    assert words in next(d.message for d in report.diagnostics if d.code == "GA000")
+    assert report.loops == report.understood == 1
+    assert [view.span.row for view in engine.explain(loaded.source, Config())] == [loaded.cells[2].first_row]
+
+
+def test_what_is_no_python_at_all_stays_an_error() -> None:
+    loaded = load("a b", "c d")
+    assert [d.code for d in engine.lint(loaded.source, Config()).diagnostics] == ["GA000"]
+    with pytest.raises(ParseError):
+        engine.explain(loaded.source, Config())
+    script = Source("a.py", loaded.source.text + LOOP)
+    assert [d.code for d in engine.lint(script, Config()).diagnostics] == ["GA000"]
+
+
+def test_a_cell_in_python_2_is_read_beside_one_that_is_none() -> None:
+    loaded = load(SET_UP, "tokens = <YOUR CODE>", LOOP + "\nprint 'done'")
+    assert {d.code for d in engine.lint(loaded.source, Config()).diagnostics} >= {"GA000", "GA201"}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from galint.syntax.cells import parse_cells
 from galint.syntax.guard import deep
 from galint.syntax.parsing import parse
 from galint.syntax.portions import MANY_BACKWARDS, portions
 from galint.syntax.python2 import parse_any, parse_older
 
-__all__ = ["MANY_BACKWARDS", "deep", "parse", "parse_any", "parse_older", "portions"]
+__all__ = ["MANY_BACKWARDS", "deep", "parse", "parse_any", "parse_cells", "parse_older", "portions"]
