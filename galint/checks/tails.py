@@ -35,7 +35,7 @@ def tails(view: View) -> list[Tail]:
     if view.run.facts.get("skips"):
         return out
     for ledger in view.ledgers:
-        if not view.lone(ledger) or not view.accumulates(ledger):
+        if not (view.lone(ledger) or view.together) or not view.accumulates(ledger):
             continue
         cadence = view.cadence(ledger)
         if cadence is None or cadence.guard is None or cadence.n < 2:

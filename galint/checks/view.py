@@ -134,8 +134,15 @@ class View:
     @cached_property
     def together(self) -> bool:
         """True when all optimizers step together, at one guard: whose the gradients are changes no window."""
+        # A condition without a number in it, such as the epoch from which a part is trained, changes no window.
         return (
-            len({tuple((tuple(g.span for g in s.guards), tuple(s.window)) for s in k.steps) for k in self.ledgers}) == 1
+            len(
+                {
+                    tuple((tuple(g.span for g in s.guards if g.moduli), tuple(s.window)) for s in k.steps)
+                    for k in self.ledgers
+                }
+            )
+            == 1
         )
 
     def window(self, step: Step) -> list[int]:
