@@ -14,7 +14,7 @@ from galint.run.names import ONE_WINDOW
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
 from galint.run.summed import sums
-from galint.run.unknowns import setting
+from galint.run.unknowns import RANKS, setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
 _SWITCHES = frozenset({bool, int})
@@ -197,6 +197,8 @@ class Branches(Assign):
             default = False  # `if i > 0 and args.dry_run: break`
         elif isinstance(value, Opaque) and "__default__" in value.items:
             default = bool(getattr(value.items["__default__"], "value", False))
+        elif body & GRADIENT == {WRAP} and any(taken and RANKS.search(k) for k, taken in self.scenario.choices.items()):
+            default = True  # where there are ranks, there are several
         elif role == "rank":
             default = False if not gradient else bool(body & GRADIENT)
         elif data and leaves and BACKWARD not in body and BACKWARD in self.static.body_tags(rest):

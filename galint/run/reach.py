@@ -177,8 +177,8 @@ class Reach(Index):
             calls |= {(held, True) for held in self.tables.get(table, ())}
         if name == "update_params" and isinstance(func, p.Attr) and len(node.args) == 1:
             tags |= {BACKWARD, STEP}  # mmengine's OptimWrapper
-        if name in _CALL_TAGS:
-            tags.add(_CALL_TAGS[name])
+        if (known := self.renamed.get(name, name) if isinstance(func, p.Name) else name) in _CALL_TAGS:
+            tags.add(_CALL_TAGS[known])
         if is_update_effect(func):
             tags.add(EFFECT)
         if name in {"zero_", "mul_", "div_"} and isinstance(func, p.Attr) and "grad" in p.text(func.value):
@@ -358,7 +358,7 @@ class Reach(Index):
     @cached_property
     def _wrap_flags(self) -> frozenset[str]:
         """Names in conditions on wrapping a model for distributed training (`if self.is_distributed: model = DDP(model)`)."""
-        if not self.called & _WRAPPERS:
+        if _WRAPPERS.isdisjoint(self.renamed.get(name, name) for name in self.called):
             return frozenset()
         return frozenset(
             terminal(part)
@@ -371,8 +371,12 @@ class Reach(Index):
     def _raises_flag(self, stmt: p.Stmt) -> bool:
         return (
             isinstance(stmt, p.Assign)
-            and isinstance(stmt.value, p.Const)
-            and stmt.value.value is True
+            and (
+                (isinstance(stmt.value, p.Const) and stmt.value.value is True)
+                or (
+                    isinstance(stmt.value, p.Compare) and stmt.value.ops == (">",)
+                )  # `int(os.environ["WORLD_SIZE"]) > 1`
+            )
             and terminal(stmt.targets[0]) in self._wrap_flags
         )
 

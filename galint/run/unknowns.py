@@ -23,6 +23,7 @@ _ACCUMULATION = re.compile(r"accum(ulat\w*)?(_grad\w*)?_?(steps?|iters?|batches|
 _EPOCHS = re.compile(r"^(n_?|num_?|max_?|total_?)?epochs?$", re.I)
 LIMIT = 10**9
 _WORLD = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
+RANKS = _WORLD
 _RANK = re.compile(_WORLD.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
 STEPLESS = "stepless"
 
