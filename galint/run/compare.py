@@ -187,7 +187,10 @@ class Compare(Attributes):
         elif op in {"<", "<=", ">", ">="} and (
             self.begins_late(left_node, left, right) or self.begins_late(right_node, right, left)
         ):
-            return Opaque(p.text(node), role="condition")  # both halves of a training are runs of their own
+            # Both halves of a training are runs of their own, the first one first.
+            half = Opaque(p.text(node), role="condition")
+            half.items["__default__"] = Lit((op[0] == "<") == isinstance(left, Lit))
+            return half
         elif isinstance(left, Lit) and left.is_number and isinstance(right, Opaque):
             right = self._demand_bound(right, right_node, left, op) or right
         elif isinstance(right, Lit) and right.is_number and isinstance(left, Opaque):
