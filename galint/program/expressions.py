@@ -273,6 +273,6 @@ def condition(test: Expr) -> Expr:
     if not isinstance(test, BinOp) or test.op not in {"&", "|"}:
         return test
     sides = tuple(condition(side) for side in (test.left, test.right))
-    if not any(isinstance(s, Compare | BoolOp) or (isinstance(s, Unary) and s.op == "not") for s in sides):
+    if not any(isinstance(s, (Compare, BoolOp)) or (isinstance(s, Unary) and s.op == "not") for s in sides):
         return test  # `flags & MASK`
     return BoolOp(test.span, "and" if test.op == "&" else "or", sides)

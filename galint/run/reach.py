@@ -369,15 +369,11 @@ class Reach(Index):
         )
 
     def _raises_flag(self, stmt: p.Stmt) -> bool:
-        return (
-            isinstance(stmt, p.Assign)
-            and (
-                (isinstance(stmt.value, p.Const) and stmt.value.value is True)
-                or (
-                    isinstance(stmt.value, p.Compare) and stmt.value.ops == (">",)
-                )  # `int(os.environ["WORLD_SIZE"]) > 1`
-            )
-            and terminal(stmt.targets[0]) in self._wrap_flags
+        if not isinstance(stmt, p.Assign) or terminal(stmt.targets[0]) not in self._wrap_flags:
+            return False
+        value = stmt.value  # `True`, or `int(os.environ["WORLD_SIZE"]) > 1`
+        return (isinstance(value, p.Const) and value.value is True) or (
+            isinstance(value, p.Compare) and ">" in value.ops
         )
 
     def decides(self, node: p.If) -> frozenset[str]:
