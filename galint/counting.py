@@ -17,7 +17,7 @@ def _loop_nodes(analysis: Analysis) -> dict[Span, p.Node]:
     out: dict[Span, p.Node] = {}
     for stmt in analysis.program.body:
         for node in analysis.static.walk(stmt):
-            if isinstance(node, p.For | p.While):
+            if isinstance(node, (p.For, p.While)):
                 out[node.span] = node
     return out
 

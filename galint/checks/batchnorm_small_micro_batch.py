@@ -86,7 +86,7 @@ def _speaks_of_accumulation(view: View) -> bool:
     texts = (
         n.value if isinstance(n, p.Const) else terminal(n)
         for n in program_nodes(view)
-        if isinstance(n, p.Const | p.Name | p.Attr)
+        if isinstance(n, (p.Const, p.Name, p.Attr))
     )
     return any(isinstance(text, str) and "accum" in text.lower() for text in texts)
 
@@ -124,7 +124,7 @@ def _only_set_up(view: View, node: p.If) -> bool:
         for part in view.static.walk(stmt):
             if isinstance(part, p.Call) and not _FIRST_WEIGHTS.search(p.text(part.func)):
                 return False
-            if isinstance(part, p.Return | p.Raise | p.Yield | p.FunctionDef):
+            if isinstance(part, (p.Return, p.Raise, p.Yield, p.FunctionDef)):
                 return False
             if isinstance(part, p.Assign) and not all(_is_constant(t, part.value) for t in part.targets):
                 return False
@@ -192,7 +192,7 @@ def _in_code(view: View, roots: list[p.Node]) -> set[tuple[Span, str]]:
     named: dict[str, list[p.Node]] = {}
     for body in view.static.bodies:
         for stmt in body:
-            if isinstance(stmt, p.ClassDef | p.FunctionDef):
+            if isinstance(stmt, (p.ClassDef, p.FunctionDef)):
                 named.setdefault(stmt.name, []).append(stmt)
             elif isinstance(stmt, p.Assign) and isinstance(stmt.targets[0], p.Name):
                 named.setdefault(stmt.targets[0].id, []).append(stmt)
@@ -223,7 +223,7 @@ def _in_code(view: View, roots: list[p.Node]) -> set[tuple[Span, str]]:
                 found.add((node.span, p.text(node.args[0].value)))
             elif (
                 isinstance(node, p.Assign)
-                and isinstance(node.value, p.Name | p.Attr)
+                and isinstance(node.value, (p.Name, p.Attr))
                 and _NORM.match(terminal(node.value))
             ):
                 found.add((node.span, p.text(node.value)))

@@ -31,7 +31,7 @@ def moves(view: View, test: str) -> bool:
             return True
         if isinstance(node, p.AugAssign) and terminal(node.target) in names:
             return True
-        if isinstance(node, p.Assign) and isinstance(node.value, p.BinOp | p.IfExp):
+        if isinstance(node, p.Assign) and isinstance(node.value, (p.BinOp, p.IfExp)):
             moved = {terminal(t) for t in node.targets} & set(re.findall(r"[A-Za-z_]\w*", p.text(node.value)))
             if moved & names:
                 return True

@@ -137,7 +137,7 @@ def _cleared_unseen(view: View, steps: list[Step]) -> bool:
         micro = view.micro(step.window[-1]) if step.window else None
         for span, _, _ in micro.path if micro else ():
             loop = loop_node(view, span)
-            for node in view.static.walk(loop) if isinstance(loop, p.For | p.While) else ():
+            for node in view.static.walk(loop) if isinstance(loop, (p.For, p.While)) else ():
                 if isinstance(node, p.Call) and isinstance(node.func, p.Attr) and node.func.name == "zero_grad":
                     if node.span.row not in seen | stepping:
                         return True

@@ -49,7 +49,7 @@ def rate(view: View, keys: frozenset[str]) -> Rate:
 
 def _gives(value: p.Expr, names: set[str]) -> bool:
     """Whether a value is one of some settings and nothing more: `accum = args.accum`."""
-    return isinstance(value, p.Name | p.Attr | p.Subscript) and terminal(value) in names
+    return isinstance(value, (p.Name, p.Attr, p.Subscript)) and terminal(value) in names
 
 
 def _assignments(view: View) -> list[p.Assign | p.AugAssign]:
@@ -58,12 +58,12 @@ def _assignments(view: View) -> list[p.Assign | p.AugAssign]:
         for body in view.static.bodies
         for stmt in body
         for node in view.static.walk(stmt)
-        if isinstance(node, p.Assign | p.AugAssign)
+        if isinstance(node, (p.Assign, p.AugAssign))
     ]
 
 
 def _words(view: View, value: p.Node) -> set[str]:
-    return {terminal(n) for n in view.static.walk(value) if isinstance(n, p.Name | p.Attr | p.Subscript)}
+    return {terminal(n) for n in view.static.walk(value) if isinstance(n, (p.Name, p.Attr, p.Subscript))}
 
 
 def _divisors(view: View, node: p.Assign | p.AugAssign) -> set[str]:

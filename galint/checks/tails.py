@@ -99,7 +99,7 @@ def _whole_training(view: View, tokens: list[int]) -> bool:
         return False
     node = view.static.loops.get(headers.pop())
     if isinstance(node, p.While):
-        asked = {p.text(n) for n in view.static.walk(node.test) if isinstance(n, p.Name | p.Attr)}
+        asked = {p.text(n) for n in view.static.walk(node.test) if isinstance(n, (p.Name, p.Attr))}
         body = (n for s in node.body for n in view.static.walk(s))
         return any(isinstance(n, p.AugAssign) and p.text(n.target) in asked for n in body)
     return isinstance(node, p.For) and _ALL_STEPS.search(p.text(node.iter)) is not None
@@ -141,6 +141,6 @@ def _is_left(view: View, loop: Span | None) -> bool:
     """Whether a `break` or `return` leaves the loop."""
     for stmt in view.program.body:
         for node in view.static.walk(stmt):
-            if isinstance(node, p.For | p.While) and node.span == loop:
-                return any(isinstance(n, p.Break | p.Return) for s in node.body for n in view.static.walk(s))
+            if isinstance(node, (p.For, p.While)) and node.span == loop:
+                return any(isinstance(n, (p.Break, p.Return)) for s in node.body for n in view.static.walk(s))
     return False

@@ -40,7 +40,7 @@ def _counted_elsewhere(view: View, backward: Span) -> bool:
     found = {c.span: c.func for c in calls(view) if isinstance(c.func, p.Attr) and c.func.name == "backward"}
     if backward not in found:
         return False
-    spelled = {p.text(n) for n in view.static.walk(found[backward]) if isinstance(n, p.Name | p.Attr | p.Subscript)}
+    spelled = {p.text(n) for n in view.static.walk(found[backward]) if isinstance(n, (p.Name, p.Attr, p.Subscript))}
     return any(
         isinstance(n, p.BinOp) and n.op == "/" and p.text(n.left) in spelled and _COUNT.search(p.text(n.right))
         for span, func in found.items()

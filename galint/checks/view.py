@@ -68,7 +68,7 @@ class View:
         return {
             k: Fraction(v)
             for k, v in self.run.known.items()
-            if isinstance(v, int | Fraction) and not isinstance(v, bool)
+            if isinstance(v, (int, Fraction)) and not isinstance(v, bool)
         }
 
     def coefficient(self, entry: Entry) -> Coefficient:

@@ -107,7 +107,7 @@ def _of_class(cls: p.ClassDef, framework: str) -> Iterator[_Found]:
         counted = any(q.name == "num_items_in_batch" for q in loss.params)
         read = any(isinstance(n, p.Name) and n.id == "num_items_in_batch" for n in walk(*loss.body))
         delegated = any(isinstance(n, p.Call) and terminal(n.func) == "super" for n in walk(*loss.body))
-        told = any("loss_is_scaled_for_ga" in p.text(n) for n in walk(*cls.body) if isinstance(n, p.Name | p.Attr))
+        told = any("loss_is_scaled_for_ga" in p.text(n) for n in walk(*cls.body) if isinstance(n, (p.Name, p.Attr)))
         quiet = not counted or read or delegated or told
         yield _Found(framework, loss, cls.name, "" if quiet else _IGNORES_ITEMS)
 

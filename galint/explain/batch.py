@@ -27,7 +27,7 @@ def _micro_batch(static: Static, program: p.Program, run: RunResult, loop: p.Nod
     constants: dict[str, int] = {}
     for stmt in program.body:
         for node in static.walk(stmt):
-            if isinstance(node, p.Assign | p.AnnAssign) and node.value is not None:
+            if isinstance(node, (p.Assign, p.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, p.Assign) else (node.target,)
                 for target in targets:
                     size = _size(node.value)
@@ -58,7 +58,7 @@ def _size(value: p.Expr) -> p.Expr | None:
 def _names(static: Static, loop: p.Node | None) -> set[str]:
     if not isinstance(loop, p.For):
         return set()
-    return {terminal(node) for node in static.walk(loop.iter) if isinstance(node, p.Name | p.Attr)}
+    return {terminal(node) for node in static.walk(loop.iter) if isinstance(node, (p.Name, p.Attr))}
 
 
 def _number(size: p.Expr, text: str, constants: dict[str, int], run: RunResult) -> int | None:

@@ -130,12 +130,12 @@ def _places(program: p.Program) -> dict[Span, _Place]:
 
     def visit(node: p.Node, inside: str) -> int:
         name = inside
-        if isinstance(node, p.FunctionDef | p.ClassDef):
+        if isinstance(node, (p.FunctionDef, p.ClassDef)):
             name = f"{inside}.{node.name}" if inside else node.name
         end = node.span.end_row
         for child in node.children():
             end = max(end, visit(child, name))
-        if isinstance(node, p.For | p.While | p.FunctionDef):
+        if isinstance(node, (p.For, p.While, p.FunctionDef)):
             out.setdefault(node.span, _Place(node, end, name))
         return end
 

@@ -97,7 +97,7 @@ class Editor:
         if len(seat.body) == len(stmts):
             holder = seat.holder
             plain = isinstance(holder, p.With) or (isinstance(holder, p.If) and not holder.orelse)
-            if isinstance(holder, p.With | p.If) and plain and not self._elif(holder):
+            if isinstance(holder, (p.With, p.If)) and plain and not self._elif(holder):
                 return self.delete(holder)
             if isinstance(holder, p.If) and seat.body is holder.orelse and self.alone(stmts[0]):
                 row = self._else_row(holder, stmts[0])

@@ -56,7 +56,7 @@ def _import(editor: Editor, body: p.Body, module: str, line: str) -> None:
     """Add an import where isort would have it: plain ones first, both kinds in the order of their modules."""
     blocks: list[list[p.Import | p.ImportFrom]] = []
     for stmt in body:
-        if not isinstance(stmt, p.Import | p.ImportFrom) or not editor.alone(stmt):
+        if not isinstance(stmt, (p.Import, p.ImportFrom)) or not editor.alone(stmt):
             if blocks:
                 break
             continue

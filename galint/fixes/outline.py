@@ -153,6 +153,6 @@ def last_row(node: p.Node) -> int:
 def first_row(node: p.Node) -> int:
     """The first row of a statement, its decorators included."""
     row = node.span.row
-    if isinstance(node, p.FunctionDef | p.ClassDef):
+    if isinstance(node, (p.FunctionDef, p.ClassDef)):
         row = min([row, *(d.span.row for d in node.decorators)])
     return row

@@ -109,7 +109,7 @@ class Situation:
         if self.step is None or not self.step.window:
             return None
         span = self.view.loop_of(self.step.window[-1])
-        return next((n for n in self.outline.nodes(span) if isinstance(n, p.For | p.While)), None) if span else None
+        return next((n for n in self.outline.nodes(span) if isinstance(n, (p.For, p.While))), None) if span else None
 
     def lift(self, node: p.Node, body: p.Body) -> p.Stmt | None:
         """The statement of `body` that holds a node or calls, at most four calls deep, the function that does."""
@@ -128,7 +128,7 @@ class Situation:
                 if isinstance(n, p.Call) and terminal(n.func) == name and (f := self.outline.function(n)) is not None
             ]
         for stmt in body:
-            if isinstance(stmt, p.FunctionDef | p.ClassDef):
+            if isinstance(stmt, (p.FunctionDef, p.ClassDef)):
                 continue
             if any(isinstance(n, p.Call) and terminal(n.func) in names for n in self.outline.walk(stmt)):
                 return stmt
@@ -167,9 +167,9 @@ class Situation:
             and terminal(loop.iter.func) in {"range", "trange"}
         ):
             told.append(loop.target)
-        counts = {p.text(n) for t in told for n in self.outline.walk(t) if isinstance(n, p.Name | p.Attr)}
+        counts = {p.text(n) for t in told for n in self.outline.walk(t) if isinstance(n, (p.Name, p.Attr))}
         return any(
-            (isinstance(n, p.BinOp) and n.op == "%") or (isinstance(n, p.Name | p.Attr) and p.text(n) in counts)
+            (isinstance(n, p.BinOp) and n.op == "%") or (isinstance(n, (p.Name, p.Attr)) and p.text(n) in counts)
             for n in self.outline.walk(test)
         )
 
@@ -192,12 +192,12 @@ class Situation:
 
     def tests_at(self, span: Span) -> Iterator[p.Expr]:
         """The conditions at a guard's place."""
-        node = next((n for n in self.outline.nodes(span) if isinstance(n, p.If | p.While | p.IfExp)), None)
+        node = next((n for n in self.outline.nodes(span) if isinstance(n, (p.If, p.While, p.IfExp))), None)
         if node is not None:
             yield from self.expanded(node.test)
             return
         stmt = self.outline.statement(span)
-        if isinstance(stmt, p.If | p.While):
+        if isinstance(stmt, (p.If, p.While)):
             yield from self.expanded(stmt.test)
         elif stmt is not None:
             for item in self.outline.walk(stmt):
@@ -211,7 +211,7 @@ class Situation:
         """A test and the values of the flags in it."""
         yield test
         for node in self.outline.walk(test):
-            if isinstance(node, p.Name | p.Attr):
+            if isinstance(node, (p.Name, p.Attr)):
                 value = self.flag_value(node)
                 if value is not None:
                     yield value.value
@@ -365,7 +365,7 @@ def moduli(test: p.Expr) -> list[p.Expr]:
         if isinstance(node, p.Compare):
             sides = (node.left, *node.comparators)
             if not any(isinstance(n, p.BinOp) and n.op == "%" for s in sides for n in walk(s)):
-                compared.extend(s for s in reversed(sides) if isinstance(s, p.Name | p.Attr | p.Subscript | p.Const))
+                compared.extend(s for s in reversed(sides) if isinstance(s, (p.Name, p.Attr, p.Subscript, p.Const)))
         for child in node.children():
             visit(child)
 

@@ -104,6 +104,6 @@ def _arg(arg: Arg) -> str:
 
 
 def _atom(node: Expr) -> str:
-    if isinstance(node, BinOp | BoolOp | Compare | IfExp | Lambda | Unary | Starred | Await):
+    if isinstance(node, (BinOp, BoolOp, Compare, IfExp, Lambda, Unary, Starred, Await)):
         return f"({text(node)})"
     return text(node)

@@ -28,7 +28,7 @@ class Arithmetic(Tensors):
         """An arithmetic operation on two values."""
         if type(left) is Lit and type(right) is Lit and left.is_number and right.is_number:
             return self._of_numbers(op, left, right, node, right_node) or self.defer(op, left, right, node)
-        if op == "|" and isinstance(right, External | Class) and (isinstance(left, External | Class) or _union(left)):
+        if op == "|" and isinstance(right, (External, Class)) and (isinstance(left, (External, Class)) or _union(left)):
             return Seq([*(left.elts if isinstance(left, Seq) else [left]), right], "tuple", "|")
         if isinstance(left, External):
             left = Opaque(left.name)
@@ -40,7 +40,7 @@ class Arithmetic(Tensors):
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             return self.tensor_binary(op, left, right)
         left, right = self.resolve(left), self.resolve(right)
-        if op == "%" and isinstance(left, Lit) and isinstance(left.value, str | bytes):
+        if op == "%" and isinstance(left, Lit) and isinstance(left.value, (str, bytes)):
             return Opaque(p.text(node) if isinstance(node, p.Expr) else "%", data=self.is_data(right))  # a message
         if op == "%" and isinstance(right, Opaque) and (isinstance(left, Lit) or not right.data):
             role = "other" if not isinstance(left, Lit) or left.is_number else ""
@@ -68,7 +68,7 @@ class Arithmetic(Tensors):
                 known = self._of_numbers(op, left, right, node, right_node)
                 if known is not None:
                     return known
-            joined = type(left.value) is type(right.value) and isinstance(left.value, str | bytes)
+            joined = type(left.value) is type(right.value) and isinstance(left.value, (str, bytes))
             if op == "+" and joined and len(left.value) + len(right.value) <= LONGEST:
                 return Lit(left.value + right.value, left.keys | right.keys)
         if (

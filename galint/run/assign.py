@@ -125,7 +125,7 @@ class Assign(Evaluate):
             old = self.eval(args[text], frame) if text in args else None
             if (
                 old is value  # the call was followed and gave back what it was given
-                or isinstance(old, Module | Optimizer | Instance)
+                or isinstance(old, (Module, Optimizer, Instance))
                 or (isinstance(old, Opaque) and old.kind in {*_RETYPED, "argparser"})
             ):
                 kept.append(old)
@@ -221,9 +221,9 @@ class Assign(Evaluate):
             if value.path.startswith("#"):
                 value.path = path
         elif (
-            (isinstance(value, Instance | Mapping) and value.path.startswith("#"))
+            (isinstance(value, (Instance, Mapping)) and value.path.startswith("#"))
             or (isinstance(value, Seq) and not value.path)
-            or (isinstance(value, Module | Optimizer) and value.path.startswith("#"))
+            or (isinstance(value, (Module, Optimizer)) and value.path.startswith("#"))
         ):
             value.path = path
         return value
@@ -241,7 +241,7 @@ class Assign(Evaluate):
             self.call_function(setter, [receiver, value], {}, target)
             return
         setting = isinstance(receiver, Instance) and isinstance(value, Opaque) and not value.data and not value.role
-        if name in {"grad", "main_grad"} and isinstance(receiver, Opaque | Tensor) and not setting:
+        if name in {"grad", "main_grad"} and isinstance(receiver, (Opaque, Tensor)) and not setting:
             if isinstance(value, Lit) and value.value is None:
                 self.clear(None, receiver.modules, target.span, f"{p.text(target)} = None")
             elif isinstance(value, Opaque) and value.role == "grad":
@@ -259,7 +259,7 @@ class Assign(Evaluate):
             return
         if isinstance(receiver, Tensor) and isinstance(value, Tensor):
             receiver.terms, receiver.keys = value.terms, value.keys  # `output.loss /= N`
-        elif isinstance(receiver, Instance | Module | Opaque):
+        elif isinstance(receiver, (Instance, Module, Opaque)):
             path = f"{receiver.path}.{name}"
             receiver.attrs[name] = self._retype(name, path, value)
             if isinstance(value, Module) and receiver.modules:

@@ -141,7 +141,7 @@ class Attributes(Gradients):
             return Bound(own or Opaque("super()"), name)
         if isinstance(value, Bound) and value.func is None and isinstance(value.receiver, Opaque):
             return Opaque(f"{value.receiver.path}.{value.name}.{name}")
-        if isinstance(value, Mapping | Seq | Iterator | Lit | Iterable | Range):
+        if isinstance(value, (Mapping, Seq, Iterator, Lit, Iterable, Range)):
             return Bound(value, name)
         return Opaque(p.text(node))
 

@@ -114,7 +114,7 @@ class Branches(Assign):
                 steps=STEP in body_tags,
             )
         if not body:
-            leaves = leaves and not isinstance(stmt.body[-1], p.Break | p.Raise)
+            leaves = leaves and not isinstance(stmt.body[-1], (p.Break, p.Raise))
             residual = Guard(stmt.span, p.text(stmt.test), moduli, keys, True) if leaves and moduli else None
             if moduli:
                 self._raise_flags(stmt, Guard(stmt.span, "", moduli, keys), frame)
@@ -150,7 +150,7 @@ class Branches(Assign):
     def _feeds(self, frame: Frame) -> bool:
         """Whether the innermost loop trains, or gives a training its batches; another's end tells nothing of them."""
         loop = self.loops[-1].node if self.loops else None
-        trains = isinstance(loop, p.For | p.While) and BACKWARD in self.static.body_tags(loop.body)
+        trains = isinstance(loop, (p.For, p.While)) and BACKWARD in self.static.body_tags(loop.body)
         return trains or frame.yields is not None
 
     def _ask_interval(self, stmt: p.If, interval: Interval, frame: Frame) -> None:
@@ -180,7 +180,7 @@ class Branches(Assign):
         self, stmt: p.If, value: Value, body: frozenset[str], orelse: frozenset[str], frame: Frame, rest: p.Body = ()
     ) -> bool:
         """A condition the run does not know: take the branch that trains."""
-        key = value.path if isinstance(value, Opaque | Tensor) else p.text(stmt.test)
+        key = value.path if isinstance(value, (Opaque, Tensor)) else p.text(stmt.test)
         if not key or key.startswith("#") or key.startswith("f-string"):
             key = p.text(stmt.test)
         data = self.is_data(value)
@@ -224,7 +224,7 @@ class Branches(Assign):
         elif (
             body & GRADIENT == {WRAP}
             and not stmt.orelse
-            and any(isinstance(q.node, p.For | p.While) for q in self.loops)
+            and any(isinstance(q.node, (p.For, p.While)) for q in self.loops)
         ):
             default = False  # a model that is built anew between epochs starts another training
         elif data and ZERO in body and not body & trains and not orelse & GRADIENT and self._clears_outside(stmt):
@@ -364,7 +364,7 @@ class Branches(Assign):
 def _names_a_thing(stmt: p.Stmt) -> bool:
     """`penalty = l1`, `noise = Noise(model)`: what other conditions may ask for."""
     return (
-        isinstance(stmt, p.Assign) and isinstance(stmt.targets[0], p.Name) and isinstance(stmt.value, p.Name | p.Call)
+        isinstance(stmt, p.Assign) and isinstance(stmt.targets[0], p.Name) and isinstance(stmt.value, (p.Name, p.Call))
     )
 
 

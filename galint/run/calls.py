@@ -54,7 +54,7 @@ def _is_stub(func: p.FunctionDef | p.Lambda) -> bool:
             return False
         if isinstance(stmt, p.Raise):
             return stmt.exc is not None and "NotImplemented" in p.text(stmt.exc)
-        if not isinstance(stmt, p.Return | p.ExprStmt):
+        if not isinstance(stmt, (p.Return, p.ExprStmt)):
             return False
     return True
 
@@ -134,7 +134,7 @@ class Calls(OpaqueCalls):
         if receiver.value is None:
             # None here means that the run took a branch the program does not take, or that a subclass sets it.
             made = self.make_opaque(p.text(func.value), terminal(func.value))
-            if isinstance(func.value, p.Name | p.Attr):
+            if isinstance(func.value, (p.Name, p.Attr)):
                 self.bind(func.value, made, frame)
             if func.name in GRADIENT_METHODS:
                 self.result.facts["on_none"] = True
@@ -171,7 +171,7 @@ class Calls(OpaqueCalls):
             return found if found is receiver.inner else Bound(receiver, name)
         if isinstance(receiver, Opaque) and name in receiver.attrs:
             found = receiver.attrs[name]
-            if isinstance(found, Function | Module | Bound | Partial | Class | Instance):
+            if isinstance(found, (Function, Module, Bound, Partial, Class, Instance)):
                 return found
         return Bound(receiver, name)
 
@@ -212,7 +212,7 @@ class Calls(OpaqueCalls):
                 return self._named(Site("forward", args, kwargs, node, frame, receiver, star), "module")
             if "classmethod" in decorators and not isinstance(receiver, Class):
                 receiver = receiver.cls if isinstance(receiver, Instance) else callee.func.owner or receiver
-            if isinstance(receiver, Instance | Module) and _is_stub(callee.func.node):
+            if isinstance(receiver, (Instance, Module)) and _is_stub(callee.func.node):
                 # A subclass somewhere says what the hook does.
                 return self._named(Site(callee.name, args, kwargs, node, frame, receiver, star), "")
             return self.call_function(callee.func, [receiver, *args], kwargs, node)
@@ -245,7 +245,7 @@ class Calls(OpaqueCalls):
                 return result
         if kind == "optimizer" and _APPLIES.search(site.name) and not site.name.startswith("register_"):
             self.result.facts["manual_grad"] = True  # an own method of the optimizer may apply or clear gradients
-        base = site.receiver.path if isinstance(site.receiver, Opaque | Tensor) else p.text(site.node.func)
+        base = site.receiver.path if isinstance(site.receiver, (Opaque, Tensor)) else p.text(site.node.func)
         name = base if site.name == "()" else f"{base}.{site.name}"
         return self.unknown_call(site, name)
 

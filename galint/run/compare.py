@@ -128,7 +128,7 @@ class Compare(Attributes):
             return out
         if node.op == "or" and _covers(unknown):
             return Lit(True, keys, moduli[-4:])
-        path = f" {node.op} ".join(v.path for v in unknown if isinstance(v, Opaque | Tensor)) or p.text(node)
+        path = f" {node.op} ".join(v.path for v in unknown if isinstance(v, (Opaque, Tensor))) or p.text(node)
         if path.startswith("not "):
             path = f"({path})"  # `not a and not b` is no negation of `a and not b`
         out = Opaque(path, data=all(self.is_data(v) for v in unknown), born=max(map(self.born_of, unknown)))
@@ -144,7 +144,7 @@ class Compare(Attributes):
     def _moduli_behind(self, node: p.BoolOp, item: p.Expr, frame: Frame) -> tuple[tuple[str, int], ...]:
         """What is divided by behind a false operand: `i and i % N == 0` asks for N on the first micro-batch too."""
         rest = node.values[node.values.index(item) + 1 :]
-        calm = [v for v in rest if not any(isinstance(n, p.Call | p.NamedExpr) for n in self.static.walk(v))]
+        calm = [v for v in rest if not any(isinstance(n, (p.Call, p.NamedExpr)) for n in self.static.walk(v))]
         values = [self.eval(v, frame) for v in calm if "%" in p.text(v)]
         return tuple(m for v in values if isinstance(v, Lit) for m in v.moduli)
 
@@ -274,7 +274,7 @@ class Compare(Attributes):
             op in {"<", "<=", ">", ">=", "==", "!="}
             and other.born == 0
             and not other.keys
-            and isinstance(other.value, int | Fraction)
+            and isinstance(other.value, (int, Fraction))
         ):
             return None if value.path not in self.result.known else self.demand(value, "other", node)
         return self.demand(value, "limit" if op in {"<", "<=", ">", ">="} else "other", node)
@@ -322,7 +322,7 @@ class Compare(Attributes):
                     return Lit((one.value is None) != negate, one.keys)
                 if not isinstance(one, Opaque):
                     return FALSE if not negate else TRUE
-                if isinstance(one, Module | Optimizer | Instance) and not one.path.startswith("?"):
+                if isinstance(one, (Module, Optimizer, Instance)) and not one.path.startswith("?"):
                     return FALSE if not negate else TRUE
                 if one.kind in {"accelerator", "loader", "criterion"} or "__drawn__" in one.items:
                     return FALSE if not negate else TRUE
@@ -375,7 +375,7 @@ def spelled(value: Value) -> str:
         if value.text:
             return value.text
         return str(value.value) if value.is_number else repr(value.value)
-    if isinstance(value, Opaque | Tensor):
+    if isinstance(value, (Opaque, Tensor)):
         return f"({value.path})" if " " in value.path else value.path
     if isinstance(value, External):
         return value.name

@@ -44,7 +44,7 @@ def unknown_length(m: Execute, value: Value) -> Opaque | None:
         value = value.args[0]
     value = m.resolve(value)
     whole = isinstance(value, Seq) and not value.open
-    if whole or not isinstance(value, Seq | Opaque) or getattr(value, "elements", None) is not None:
+    if whole or not isinstance(value, (Seq, Opaque)) or getattr(value, "elements", None) is not None:
         return None
     if isinstance(value, Opaque) and (value.kind == "params" or value.role in {"param", "params"}):
         return None

@@ -46,7 +46,7 @@ class Entries:
     def _own(self, func: p.FunctionDef) -> frozenset[str]:
         out: frozenset[str] = frozenset()
         for stmt in func.body:
-            if not isinstance(stmt, p.FunctionDef | p.ClassDef):
+            if not isinstance(stmt, (p.FunctionDef, p.ClassDef)):
                 out |= self.static._own_tags(stmt)[0]
         return out
 

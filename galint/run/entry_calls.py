@@ -117,7 +117,7 @@ class EntryCalls(Entries):
             seen.add(top)
             for stmt in top.body:
                 for node in self.static.walk(stmt):
-                    if isinstance(node, p.For | p.While) and BACKWARD in self.static.body_tags(node.body):
+                    if isinstance(node, (p.For, p.While)) and BACKWARD in self.static.body_tags(node.body):
                         return False
             work += [
                 c
@@ -216,13 +216,13 @@ class EntryCalls(Entries):
 
     def _once_is_an_epoch(self, func: p.FunctionDef) -> bool:
         """True when one call runs one pass over the data: a flat loop and no loop around it."""
-        loops = [n for s in func.body for n in self.static.walk(s) if isinstance(n, p.For | p.While)]
+        loops = [n for s in func.body for n in self.static.walk(s) if isinstance(n, (p.For, p.While))]
         trains = [n for n in loops if {BACKWARD, STEP} <= self.static.body_tags(n.body)]
         if len(trains) > 1:
             return False
         if not trains:
             return not any(BACKWARD in self.static.body_tags(n.body) for n in loops)
-        inner = [n for s in trains[0].body for n in self.static.walk(s) if isinstance(n, p.For | p.While)]
+        inner = [n for s in trains[0].body for n in self.static.walk(s) if isinstance(n, (p.For, p.While))]
         return (
             isinstance(trains[0], p.For)
             and not any(BACKWARD in self.static.body_tags(n.body) for n in inner)
@@ -242,11 +242,11 @@ class EntryCalls(Entries):
     def _definitions(self, machine: Calls, frame: Frame) -> None:
         """Run the module's imports, definitions and plain assignments."""
         for stmt in self.program.body:
-            if isinstance(stmt, p.FunctionDef | p.ClassDef | p.Import | p.ImportFrom | p.Assign | p.AnnAssign):
-                if isinstance(stmt, p.Assign | p.AnnAssign) and self._trains(stmt):
+            if isinstance(stmt, (p.FunctionDef, p.ClassDef, p.Import, p.ImportFrom, p.Assign, p.AnnAssign)):
+                if isinstance(stmt, (p.Assign, p.AnnAssign)) and self._trains(stmt):
                     continue
                 machine.run_body((stmt,), frame)
-            elif isinstance(stmt, p.Try | p.If) and not self.static.tags(stmt) & {BACKWARD, STEP}:
+            elif isinstance(stmt, (p.Try, p.If)) and not self.static.tags(stmt) & {BACKWARD, STEP}:
                 if isinstance(stmt, p.If) and "__name__" in p.text(stmt.test):
                     continue
                 machine.run_body((stmt,), frame)
@@ -260,7 +260,7 @@ class EntryCalls(Entries):
 
 def _has_training_loop(static: Static, func: p.FunctionDef) -> bool:
     return any(
-        isinstance(n, p.For | p.While) and BACKWARD in static.body_tags(n.body)
+        isinstance(n, (p.For, p.While)) and BACKWARD in static.body_tags(n.body)
         for s in func.body
         for n in static.walk(s)
     )

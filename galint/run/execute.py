@@ -143,11 +143,11 @@ class Execute(Loops):
         simple = tuple(
             s
             for s in stmt.body
-            if isinstance(s, p.FunctionDef | p.ClassDef | p.Assign | p.AnnAssign | p.ExprStmt | p.If | p.Pass)
+            if isinstance(s, (p.FunctionDef, p.ClassDef, p.Assign, p.AnnAssign, p.ExprStmt, p.If, p.Pass))
         )
         self.run_body(simple, inner)
         for item in stmt.body:
-            if isinstance(item, p.Assign | p.AnnAssign):
+            if isinstance(item, (p.Assign, p.AnnAssign)):
                 target = item.targets[0] if isinstance(item, p.Assign) else item.target
                 if isinstance(target, p.Name):
                     value = inner.vars.get(target.id)

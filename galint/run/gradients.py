@@ -188,7 +188,7 @@ class Gradients(Unknowns):
     def _counts_iterations(self) -> bool:
         """Whether the innermost running loop's own iterations are what a guard of its steps counts."""
         node = self.loops[-1].node if self.loops else None
-        return isinstance(node, p.For | p.While) and self.static.gated(node)
+        return isinstance(node, (p.For, p.While)) and self.static.gated(node)
 
     def _joined(self, micros: list[int], here: int) -> list[int]:
         """The micro-batches of a loss whose parts (frames, steps of a sequence) loops inside this iteration have computed:

@@ -56,7 +56,7 @@ class Index:
         stack: list[tuple[p.Node, p.ClassDef | None]] = [(top, holder)]
         while stack:
             node, owner = stack.pop()
-            below = owner if isinstance(node, p.If | p.Try | p.With) else None
+            below = owner if isinstance(node, (p.If, p.Try, p.With)) else None
             if isinstance(node, p.FunctionDef):
                 self.functions[node.name].append(node)
                 if owner is not None:
@@ -94,13 +94,13 @@ class Index:
         value = node.value
         if isinstance(value, p.Call) and (maker := terminal(value.func))[:1].isupper():
             for target in node.targets:
-                if isinstance(target, p.Name | p.Attr):
+                if isinstance(target, (p.Name, p.Attr)):
                     self.made_by[terminal(target), isinstance(target, p.Name)] = maker
         if isinstance(value, p.Call) and terminal(value.func) == "partial" and value.args:
             value = value.args[0].value
         if isinstance(value, p.Attr) and isinstance(value.value, p.Name) and value.value.id == "self":
             others = {
-                name for t in node.targets if isinstance(t, p.Name | p.Attr) and (name := terminal(t)) != value.name
+                name for t in node.targets if isinstance(t, (p.Name, p.Attr)) and (name := terminal(t)) != value.name
             }
             self.method_aliases |= dict.fromkeys(others, value.name)
         if isinstance(value, p.Name):
@@ -151,7 +151,7 @@ class Index:
     def _find_loops(self) -> dict[Span, p.For | p.While]:
         out: dict[Span, p.For | p.While] = {}
         for node in self.everything():
-            if isinstance(node, p.For | p.While):
+            if isinstance(node, (p.For, p.While)):
                 out.setdefault(node.span, node)
         return out
 
@@ -306,6 +306,6 @@ class Index:
 def table_of(value: p.Expr) -> str:
     """The dictionary that `TABLE[key]` or `TABLE.get(key)` looks something up in, else ""."""
     if isinstance(value, p.Subscript):
-        return terminal(value.value) if isinstance(value.value, p.Name | p.Attr) else ""
+        return terminal(value.value) if isinstance(value.value, (p.Name, p.Attr)) else ""
     gets = isinstance(value, p.Call) and isinstance(value.func, p.Attr) and value.func.name == "get"
     return terminal(value.func.value) if gets and isinstance(value, p.Call) and isinstance(value.func, p.Attr) else ""

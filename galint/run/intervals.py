@@ -38,15 +38,15 @@ def interval_of(stmt: p.If) -> Interval | None:
     if any(isinstance(n, p.Call) for part in others for n in walk(part) if not _RANK.search(p.text(part))):
         return None
     work = next((p.text(n.func) for n in walk(*stmt.body) if isinstance(n, p.Call) and _works(n)), "")
-    if not work or isinstance(stmt.body[-1], p.Break | p.Return | p.Continue | p.Raise):
+    if not work or isinstance(stmt.body[-1], (p.Break, p.Return, p.Continue, p.Raise)):
         return None
-    named = {terminal(n) for n in walk(stmt.test) if isinstance(n, p.Name | p.Attr)}
+    named = {terminal(n) for n in walk(stmt.test) if isinstance(n, (p.Name, p.Attr))}
     given = {
         terminal(t)
         for n in walk(*stmt.body)
-        if isinstance(n, p.Assign | p.AugAssign)
+        if isinstance(n, (p.Assign, p.AugAssign))
         for t in (n.targets if isinstance(n, p.Assign) else (n.target,))
-        if isinstance(t, p.Name | p.Attr)
+        if isinstance(t, (p.Name, p.Attr))
     }
     if named & given:
         return None  # what is asked changes there: the next micro-batch finds it otherwise
@@ -80,7 +80,7 @@ def _counter(part: p.Expr) -> p.Expr | None:
     if not isinstance(asked, p.BinOp) or asked.op != "%":
         return None
     plain = asked.left.left if isinstance(asked.left, p.BinOp) and asked.left.op == "+" else asked.left
-    return asked.left if isinstance(plain, p.Name | p.Attr) else None
+    return asked.left if isinstance(plain, (p.Name, p.Attr)) else None
 
 
 def _works(call: p.Call) -> bool:

@@ -44,7 +44,7 @@ _GROWN = 8
 def drive(m: Execute, value: Value, each: Each, node: p.Node, role: str) -> Signal | None:
     """Call `each` with every element; a signal from it ends the iteration and is returned."""
     value = m.resolve(value)
-    if role == "length" and len(m.loops) > 1 and m.counts_steps(m.loops[-2].node) and isinstance(value, Seq | Opaque):
+    if role == "length" and len(m.loops) > 1 and m.counts_steps(m.loops[-2].node) and isinstance(value, (Seq, Opaque)):
         role = "epochs"  # the loop around counts: this one goes over parts of its pass, of which two tell everything
     if isinstance(value, Seq) and not value.elts and role in _TRAINING:
         # A training loop over nothing is not what the program does: the list was filled out of sight.

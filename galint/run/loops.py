@@ -63,10 +63,10 @@ class Loops(Branches):
     def counts_steps(self, node: p.Node) -> bool:
         """True when what the loop itself counts decides when the optimizer steps: its variable, or a counter that each
         pass moves once, outside any loop in it (`n += 1; for task in tasks: … if n >= N`)."""
-        if not isinstance(node, p.For | p.While):
+        if not isinstance(node, (p.For, p.While)):
             return False
         if isinstance(node, p.For):
-            names = {terminal(n) for n in self.static.walk(node.target) if isinstance(n, p.Name | p.Attr)}
+            names = {terminal(n) for n in self.static.walk(node.target) if isinstance(n, (p.Name, p.Attr))}
             if any(self.static.counted_by(node, name) for name in names & self.static.counters):
                 return True
         moved = {terminal(s.target) for s in node.body if isinstance(s, p.AugAssign) and s.op == "+"}
@@ -76,7 +76,7 @@ class Loops(Branches):
     def _inner_loops(self, stmt: p.Node) -> list[p.For | p.While]:
         out: list[p.For | p.While] = []
         for node in self.static.walk(stmt):
-            if isinstance(node, p.For | p.While):
+            if isinstance(node, (p.For, p.While)):
                 out.append(node)
         return out
 

@@ -197,8 +197,8 @@ def arithmetic(op: str, a: Any, b: Any) -> Any:
     if (
         _large(a)
         or _large(b)
-        or (isinstance(a, str | bytes) and op != "+")
-        or (isinstance(b, str | bytes) and op == "*")
+        or (isinstance(a, (str, bytes)) and op != "+")
+        or (isinstance(b, (str, bytes)) and op == "*")
     ):
         return None
     try:
@@ -232,7 +232,7 @@ def arithmetic(op: str, a: Any, b: Any) -> Any:
 
 def _large(value: Any) -> bool:
     """True for numbers and texts that no loop is steered by and that arithmetic could grow without end."""
-    if isinstance(value, str | bytes):
+    if isinstance(value, (str, bytes)):
         return len(value) > 10_000
     if isinstance(value, int):
         return value.bit_length() > 2048

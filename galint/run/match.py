@@ -46,7 +46,7 @@ def matches(m: Evaluate, pattern: p.Pattern, value: Value, frame: Frame) -> bool
 
 def _mapping(m: Evaluate, pattern: p.MatchMapping, value: Value, frame: Frame) -> bool | None:
     if not isinstance(value, Mapping):
-        return False if isinstance(value, Seq | Lit) else None
+        return False if isinstance(value, (Seq, Lit)) else None
     out: bool | None = True
     rest = dict(value.items)
     for key, inner in zip(pattern.keys, pattern.patterns, strict=True):

@@ -53,7 +53,7 @@ def bails(body: p.Body) -> bool:
     if not body:
         return False
     last = body[-1]
-    if isinstance(last, p.Raise | p.Return | p.Continue | p.Break):
+    if isinstance(last, (p.Raise, p.Return, p.Continue, p.Break)):
         return True
     if isinstance(last, p.ExprStmt) and isinstance(last.value, p.Call):
         return terminal(last.value.func) in {"exit", "_exit", "quit", "abort"}
@@ -87,7 +87,7 @@ def raises(body: p.Body) -> bool:
 
 def ends_in_raise(body: p.Body) -> bool:
     """True for a run of early returns that ends in `raise`: one of the returns is the path."""
-    return bool(body) and raises(body) and all(isinstance(s, p.If | p.Raise | p.ExprStmt) for s in body)
+    return bool(body) and raises(body) and all(isinstance(s, (p.If, p.Raise, p.ExprStmt)) for s in body)
 
 
 def asks_elements(node: p.Node) -> bool:

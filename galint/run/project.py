@@ -188,8 +188,8 @@ def imports(program: p.Program) -> list[tuple[str, int, tuple[str, ...]]]:
             out += [(name, 0, ()) for name, _ in node.names]
         elif isinstance(node, p.ImportFrom):
             out.append((node.module, node.level, tuple(n for n, _ in node.names if n != "*")))
-        elif isinstance(node, p.Stmt | p.Handler | p.Case):
-            stack.extend(c for c in node.children() if isinstance(c, p.Stmt | p.Handler | p.Case))
+        elif isinstance(node, (p.Stmt, p.Handler, p.Case)):
+            stack.extend(c for c in node.children() if isinstance(c, (p.Stmt, p.Handler, p.Case)))
     return sorted(set(out))
 
 
@@ -345,9 +345,9 @@ class Linked(Calls):
             trains = self.static.tags(stmt) & {BACKWARD, STEP}
             if isinstance(stmt, p.If) and "__name__" in p.text(stmt.test):
                 continue
-            if trains and not isinstance(stmt, p.FunctionDef | p.ClassDef):
+            if trains and not isinstance(stmt, (p.FunctionDef, p.ClassDef)):
                 continue
-            if isinstance(stmt, p.For | p.While):
+            if isinstance(stmt, (p.For, p.While)):
                 continue
             try:
                 self.run_body((stmt,), frame)

@@ -150,7 +150,7 @@ class Reach(Index):
         if type(node) not in _HOLDERS:
             return below  # expressions and simple statements hold no definitions
         skipped = node.decorators if isinstance(node, p.FunctionDef) else ()
-        return [c for c in below if not isinstance(c, p.FunctionDef | p.ClassDef) and c not in skipped]
+        return [c for c in below if not isinstance(c, (p.FunctionDef, p.ClassDef)) and c not in skipped]
 
     def _call_tags(self, node: p.Call, tags: set[str], calls: set[tuple[str, bool]]) -> None:
         func = node.func
@@ -264,7 +264,7 @@ class Reach(Index):
             tags: set[str] = set()
             calls: set[tuple[str, bool]] = set()
             for stmt in func.body:
-                if isinstance(stmt, p.FunctionDef | p.ClassDef):
+                if isinstance(stmt, (p.FunctionDef, p.ClassDef)):
                     continue
                 below = self._own_tags(stmt)
                 tags |= below[0]
@@ -365,7 +365,7 @@ class Reach(Index):
             for node in self.everything()
             if isinstance(node, p.If) and any(WRAP in self._own_tags(s)[0] for s in node.body)
             for part in self.walk(node.test)
-            if isinstance(part, p.Name | p.Attr)
+            if isinstance(part, (p.Name, p.Attr))
         )
 
     def _raises_flag(self, stmt: p.Stmt) -> bool:
@@ -382,7 +382,7 @@ class Reach(Index):
         if known is None:
             body, orelse, leaves = self.branches(node)
             known = body | orelse
-            if leaves and isinstance(node.body[-1], p.Break | p.Return | p.Raise) and not known & {STEP, BACKWARD}:
+            if leaves and isinstance(node.body[-1], (p.Break, p.Return, p.Raise)) and not known & {STEP, BACKWARD}:
                 known |= {"break"}
             if any(isinstance(s, p.ExprStmt) and isinstance(s.value, p.Yield) for s in node.body):
                 known |= {"yield"}
@@ -394,7 +394,7 @@ class Reach(Index):
         if isinstance(node, p.FunctionDef):
             out: frozenset[tuple[str, bool]] = frozenset()
             for stmt in node.body:
-                if not isinstance(stmt, p.FunctionDef | p.ClassDef):
+                if not isinstance(stmt, (p.FunctionDef, p.ClassDef)):
                     out |= self._own_tags(stmt)[1]
             return out
         return self._own_tags(node)[1]

@@ -89,7 +89,7 @@ class Static(Reach):
 
     def _computes_loss(self, body: p.Body) -> bool:
         return any(
-            isinstance(n, p.Assign | p.AugAssign)
+            isinstance(n, (p.Assign, p.AugAssign))
             and LOSS_NAME.search(terminal(n.targets[0] if isinstance(n, p.Assign) else n.target))
             and any(isinstance(part, p.Call) for part in self.walk(n.value))
             for stmt in body
@@ -99,7 +99,7 @@ class Static(Reach):
     def _given_losses(self, node: p.If) -> Iterator[str]:
         made: set[str] = set()
         for part in (n for stmt in node.body for n in self.walk(stmt)):
-            if isinstance(part, p.Assign | p.AugAssign):
+            if isinstance(part, (p.Assign, p.AugAssign)):
                 target = part.targets[0] if isinstance(part, p.Assign) else part.target
                 if isinstance(target, p.Name) and LOSS_NAME.search(target.id):
                     within = self.walk(part.value)
@@ -142,7 +142,7 @@ class Static(Reach):
         made: set[str] = set()
         grows: set[str] = set()
         for node in (n for stmt in loop.body for n in self.walk(stmt)):
-            if isinstance(node, p.Assign | p.AugAssign):
+            if isinstance(node, (p.Assign, p.AugAssign)):
                 given = node.targets[0] if isinstance(node, p.Assign) else node.target
                 names = {terminal(t) for t in (given.elts if isinstance(given, p.Sequence) else (given,))}
                 made |= {name for name in names if LOSS_NAME.search(name)}
@@ -159,7 +159,7 @@ class Static(Reach):
                     started = {*self.names_in(node.func), *(n for a in node.args for n in self.names_in(a.value))}
                     if started & made:
                         return frozenset((made - grows) & started)
-                elif isinstance(node, p.Assign | p.AugAssign) and made & set(self.names_in(node.value)):
+                elif isinstance(node, (p.Assign, p.AugAssign)) and made & set(self.names_in(node.value)):
                     target = terminal(node.targets[0] if isinstance(node, p.Assign) else node.target)
                     made.add(target)
                     grows.add(target)
@@ -206,13 +206,13 @@ class Static(Reach):
             for value in assigns.get(name, ()):
                 before = len(names)
                 self._divisors(value, names)
-                if len(names) > before or isinstance(value, p.Compare | p.BoolOp | p.Unary):
+                if len(names) > before or isinstance(value, (p.Compare, p.BoolOp, p.Unary)):
                     work += self.names_in(value)
         self.divisors -= self.counters | {""}
         for name in [n for n in names if n.startswith("_")]:  # `self._every = cfg.every`: a private copy of a setting
             names |= {terminal(v) for v in assigns.get(name, ()) if isinstance(v, p.Attr) and terminal(v) == name[1:]}
         handed = assigns.get("gradient_accumulation_steps", ())  # what frameworks are told N is
-        names |= {terminal(v) for v in handed if isinstance(v, p.Name | p.Attr | p.Subscript)} - self.counters - {""}
+        names |= {terminal(v) for v in handed if isinstance(v, (p.Name, p.Attr, p.Subscript))} - self.counters - {""}
         self.guard_names = seen
         self.window_names = names
 
@@ -237,7 +237,7 @@ class Static(Reach):
         known = self._flags.get(node)
         if known is None:
             set_there = [s for s in (*node.body, *node.orelse) if isinstance(s, p.Assign) and _switches(s.value)]
-            told = [(t, s.value) for s in set_there for t in s.targets if isinstance(t, p.Name | p.Attr)]
+            told = [(t, s.value) for s in set_there for t in s.targets if isinstance(t, (p.Name, p.Attr))]
             known = tuple(t for t, value in told if _truth(value) or p.text(t) in self.switches)
             self._flags[node] = known
         return known
@@ -246,7 +246,7 @@ class Static(Reach):
         """Note the counter and the divisor of each remainder."""
         for node in self.walk(test):
             if isinstance(node, p.BinOp) and node.op == "%":
-                for name in {terminal(n) for n in self.walk(node.left) if isinstance(n, p.Name | p.Attr)} - {"self"}:
+                for name in {terminal(n) for n in self.walk(node.left) if isinstance(n, (p.Name, p.Attr))} - {"self"}:
                     self.counters.add(name)
                     self._asked[name].append(node)
                 self.divisors.add(terminal(node.right))
@@ -270,7 +270,7 @@ class Static(Reach):
 
     def _guards_of(self, stmt: p.Stmt, after: p.Body, out: list[p.Expr]) -> list[p.Body]:
         """Adds the conditions of one statement that gate a step, and returns the blocks below it."""
-        if isinstance(stmt, p.FunctionDef | p.ClassDef | p.With):
+        if isinstance(stmt, (p.FunctionDef, p.ClassDef, p.With)):
             return [stmt.body]
         if isinstance(stmt, p.If):
             inside = self.body_tags(stmt.body) | self.body_tags(stmt.orelse)
@@ -278,11 +278,11 @@ class Static(Reach):
                 stmt.body[-1], p.Break
             )  # where a loop is left is no window's end
             if inside & {STEP, ZERO} or (ends and STEP in self.body_tags(after)):
-                loops = [s for s in stmt.body if isinstance(s, p.For | p.While)]
+                loops = [s for s in stmt.body if isinstance(s, (p.For, p.While))]
                 if STEP not in inside or not any(self._trains_itself(s) for s in loops):
                     out.append(stmt.test)
             return [stmt.body, stmt.orelse]
-        if isinstance(stmt, p.For | p.While):
+        if isinstance(stmt, (p.For, p.While)):
             inside = self.body_tags(stmt.body)
             if BACKWARD in inside and STEP not in inside:
                 out.append(stmt.iter if isinstance(stmt, p.For) else stmt.test)
@@ -359,14 +359,14 @@ class Static(Reach):
     def gathers(self, loop: p.For) -> bool:
         """True for a loop over batches that were appended to a list until it was as long as wanted."""
         name = terminal(loop.iter)
-        if not isinstance(loop.iter, p.Name | p.Attr) or "append" not in self.uses.get(name, ()):
+        if not isinstance(loop.iter, (p.Name, p.Attr)) or "append" not in self.uses.get(name, ()):
             return False
         told = [p.text(n.test) for n in self.everything() if isinstance(n, p.If) and asks_length(n.test, name)]
         return bool(told) and not any(map(_PLAYED.search, (*told, p.text(loop.iter), p.text(loop.target))))
 
     def names_in(self, expr: p.Expr) -> list[str]:
         """The last names of what an expression reads and calls."""
-        return [t for n in self.walk(expr) if isinstance(n, p.Name | p.Attr | p.Call) and (t := terminal(n))]
+        return [t for n in self.walk(expr) if isinstance(n, (p.Name, p.Attr, p.Call)) and (t := terminal(n))]
 
     def _divisors(self, expr: p.Expr, out: set[str]) -> None:
         within = {n for call in self.walk(expr) if asks_elements(call) for n in self.walk(call)}

@@ -373,7 +373,7 @@ def _asked_of(path: str) -> str:
 def setting(test: p.Expr, value: Lit) -> str:
     """What a condition asks: the setting itself, wherever it was handed on to, else the condition's own text."""
     bare = test.operand if isinstance(test, p.Unary) else test
-    if len(value.keys) == 1 and isinstance(bare, p.Name | p.Attr) and isinstance(value.value, bool):
+    if len(value.keys) == 1 and isinstance(bare, (p.Name, p.Attr)) and isinstance(value.value, bool):
         key = min(value.keys)
         return key if bare is test else f"not {key}"
     return p.text(test)

@@ -23,7 +23,7 @@ def _backward(m: Calls, s: Site) -> Value | None:
     if not s.args and "loss" in s.kwargs:
         s.args.append(s.kwargs["loss"])
     losses = [t for v in s.args[:1] for t in m.tensors_in(v) if t.grad]
-    if isinstance(target, Optimizer | Module) or (
+    if isinstance(target, (Optimizer, Module)) or (
         isinstance(target, Opaque) and target.kind in {"engine", "accelerator", "fabric"}
     ):
         if losses:
@@ -52,7 +52,7 @@ def _gradient_factor(m: Calls, given: Value) -> Coefficient:
     if isinstance(given, Tensor):
         coefficient = given.terms[-1].coefficient if given.terms else ONE
         return coefficient
-    if isinstance(given, Lit | Opaque):
+    if isinstance(given, (Lit, Opaque)):
         return m.symbol(given)
     return ONE
 

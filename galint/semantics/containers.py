@@ -36,7 +36,7 @@ def _collect(kind: str) -> Meaning:
             return out
         if isinstance(value, Iterable):
             return value
-        if isinstance(value, Opaque | Tensor):
+        if isinstance(value, (Opaque, Tensor)):
             return value
         return None
 

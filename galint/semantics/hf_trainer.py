@@ -127,7 +127,7 @@ def _accumulates(m: Calls) -> bool:
             for node in m.static.walk(stmt):
                 if isinstance(node, p.Arg) and node.keyword == _SETTING:
                     given.append(node.value)
-                read = read or (isinstance(node, p.Name | p.Attr) and terminal(node) == _SETTING)
+                read = read or (isinstance(node, (p.Name, p.Attr)) and terminal(node) == _SETTING)
     if given and all(isinstance(value, p.Const) and value.value == 1 for value in given):
         return False
     return read or bool(given)
@@ -136,7 +136,7 @@ def _accumulates(m: Calls) -> bool:
 def _compute_loss(m: Calls, s: Site) -> Value | None:
     """The Trainer's own: the model's loss, a mean over the micro-batch unless it is given the window's item count."""
     model, inputs = s.arg(0, "model"), s.arg(1, "inputs")
-    if not isinstance(model, Module | Instance) or inputs is None:
+    if not isinstance(model, (Module, Instance)) or inputs is None:
         return None
     loss = m.run_forward(Site("forward", [inputs], {}, s.node, s.frame, model))
     if not isinstance(loss, Tensor):

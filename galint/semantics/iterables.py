@@ -193,7 +193,7 @@ def _next(m: Calls, s: Site) -> Value | None:
         it = held
     from galint.run.values import GeneratorCall
 
-    if isinstance(it, GeneratorCall | Iterable):
+    if isinstance(it, (GeneratorCall, Iterable)):
         it = _generator_iterator(m, it)
     if not isinstance(it, Iterator):
         return Opaque(s.text, data=True, born=m.token())
@@ -225,7 +225,7 @@ def _drawn(m: Calls, it: Iterator, text: str) -> Value:
     item = pull(m, it)
     if item is not None:
         return item
-    if first and isinstance(m.resolve(it.source), Seq | Mapping | Iterable):
+    if first and isinstance(m.resolve(it.source), (Seq, Mapping, Iterable)):
         return Opaque(text, data=True, born=m.token())
     raise UserRaise("StopIteration")
 

@@ -72,7 +72,7 @@ def _clip(m: Calls, s: Site) -> Value | None:
 
 
 def _schedulers(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Instance | Module) and not s.args:
+    if isinstance(s.receiver, (Instance, Module)) and not s.args:
         return Opaque("lr_scheduler", "scheduler")
     return None
 

@@ -51,7 +51,7 @@ def _criterion(m: Calls, s: Site) -> Value | None:
     holder = s.receiver
     tensors = [t for v in s.all_args() for t in m.tensors_in(v)]
     # What follows outputs and targets may be N.
-    hidden = m._settings([v for v in (*s.args[2:], *s.kwargs.values()) if isinstance(v, Lit | Opaque)])
+    hidden = m._settings([v for v in (*s.args[2:], *s.kwargs.values()) if isinstance(v, (Lit, Opaque))])
     if tensors:
         out = m.mix(tensors, "loss", hidden)
     else:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def _forward(m: Calls, s: Site) -> Value | None:
     """Calling a module: the output descends from its parameters; DDP reads its flag here."""
     module = s.receiver
-    if not isinstance(module, Module | Instance):
+    if not isinstance(module, (Module, Instance)):
         return None
     values = s.all_args()
     born = max((m.born_of(v) for v in values), default=0)
@@ -72,7 +72,7 @@ def _frozen(m: Calls, module: Module | Instance) -> bool:
 def _requires_grad(m: Calls, s: Site) -> Value | None:
     """`module.requires_grad_(flag)`, and the same of a parameter."""
     receiver = s.receiver
-    if isinstance(receiver, Module | Instance) or (isinstance(receiver, Opaque) and receiver.role == "param"):
+    if isinstance(receiver, (Module, Instance)) or (isinstance(receiver, Opaque) and receiver.role == "param"):
         flag = s.arg(0, "requires_grad")
         m.freeze(receiver.modules, True if flag is None else m.truth(flag))
         return receiver
@@ -156,7 +156,7 @@ def _inside(wrapper: Module, outer: Module) -> bool:
 
 
 def _parameters(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Module | Instance | Opaque) and not s.receiver.data:
+    if isinstance(s.receiver, (Module, Instance, Opaque)) and not s.receiver.data:
         return Opaque(f"{s.receiver.path}.{s.name}()", "params", modules=s.receiver.modules)
     return None
 
@@ -176,7 +176,7 @@ def _same_module(m: Calls, s: Site) -> Value | None:
 
 def _zero_grad(m: Calls, s: Site) -> Value | None:
     """`Module.zero_grad()` clears every parameter of the module."""
-    if isinstance(s.receiver, Module | Instance):
+    if isinstance(s.receiver, (Module, Instance)):
         m.clear(None, s.receiver.modules, s.span, s.text)
         return NONE
     return None

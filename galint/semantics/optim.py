@@ -59,7 +59,7 @@ def _step(m: Calls, s: Site) -> Value | None:
     if not isinstance(target, Optimizer):
         return None
     closure = s.arg(0, "closure")
-    if isinstance(closure, Function | Partial | Bound):
+    if isinstance(closure, (Function, Partial, Bound)):
         m.call_value(closure, [], {}, s.node, s.frame)
         m.result.facts["closure"] = True
     if target.accelerated is not None:

@@ -162,7 +162,7 @@ def _isinstance(m: Calls, s: Site) -> Value | None:
             return TRUE if labels & wrapped else FALSE
         return Opaque(s.text)
     named = len(labels) == len(names)
-    if isinstance(value, Seq | Mapping):
+    if isinstance(value, (Seq, Mapping)):
         if value_kind(value) in labels:
             return TRUE
         return FALSE if named and labels <= _TYPES else Opaque(s.text)
@@ -201,7 +201,7 @@ def _getattr(m: Calls, s: Site) -> Value | None:
         return s.frame.globals.vars.get(name)
     if isinstance(value, External):
         return External(f"{value.name}.{name}")
-    if isinstance(value, Opaque | Class):
+    if isinstance(value, (Opaque, Class)):
         got = m.get_attr(value, name, s.node)
         if (
             len(s.args) > 2
@@ -249,7 +249,7 @@ def _callable(m: Calls, s: Site) -> Value | None:
         return TRUE if value.receiver.wrap in {"ddp", "fsdp"} else Opaque(s.text)
     if isinstance(value, Lit):
         return FALSE
-    return TRUE if isinstance(value, Function | Bound | Class | Partial | Module) else Opaque(s.text)
+    return TRUE if isinstance(value, (Function, Bound, Class, Partial, Module)) else Opaque(s.text)
 
 
 def _print(m: Calls, s: Site) -> Value | None:
@@ -266,7 +266,7 @@ def _null(m: Calls, s: Site) -> Value | None:
 
 def _exit(m: Calls, s: Site) -> Value | None:
     loop = m.loops[-1].node if m.loops else None
-    if isinstance(loop, p.For | p.While) and any(isinstance(i, p.ExprStmt) and i.value is s.node for i in loop.body):
+    if isinstance(loop, (p.For, p.While)) and any(isinstance(i, p.ExprStmt) and i.value is s.node for i in loop.body):
         return NONE  # left from debugging: nothing goes round the loop until it is taken out again
     raise UserRaise("SystemExit")
 

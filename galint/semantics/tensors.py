@@ -137,13 +137,13 @@ def _detach_here(m: Calls, s: Site) -> Value | None:
 
 
 def _item(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Tensor | Opaque):
+    if isinstance(s.receiver, (Tensor, Opaque)):
         return Opaque(f"{s.receiver.path}.item()", data=True, born=s.receiver.born)
     return None
 
 
 def _size(m: Calls, s: Site) -> Value | None:
-    if isinstance(s.receiver, Tensor | Opaque):
+    if isinstance(s.receiver, (Tensor, Opaque)):
         summed = isinstance(s.receiver, Tensor) and s.receiver.summed  # a sum is one number, and counts no samples
         return Opaque(
             f"{s.receiver.path}.{s.name}({', '.join(str(a.value) for a in s.args if isinstance(a, Lit))})",
@@ -197,7 +197,7 @@ def _dot(m: Calls, s: Site) -> Value | None:
     """`torch.dot(rows.flatten(), gradient.flatten())`: the sum of products, as a chunk's own part of a loss is written."""
     given = [*([s.receiver] if s.receiver is not None else []), *s.all_args()]
     live = [v for v in given if isinstance(v, Tensor) and v.grad]
-    if len(live) != 1:
+    if len(live) != 1 or live[0].reduced:  # a loss times a number
         return None
     out = live[0].copy()
     out.summed = out.reduced = True
@@ -266,7 +266,7 @@ def _chunk(m: Calls, s: Site) -> Value | None:
     count = rest[0] if rest else s.kwargs.get("chunks") or s.kwargs.get("sections")
     if isinstance(target, Tensor) and target.grad:
         return target
-    if isinstance(target, Opaque | Tensor):
+    if isinstance(target, (Opaque, Tensor)):
         out = Opaque(f"{target.path}.{path_terminal(s.name)}", data=True, born=target.born)
         if count is not None and path_terminal(s.name) in {"chunk", "tensor_split", "array_split"}:
             number = m.resolve(count)

@@ -70,7 +70,7 @@ def _flag(table: dict[str, Any], key: str, default: bool) -> bool:
 
 def _number(table: dict[str, Any], key: str, default: float) -> float:
     value = table.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 3_600_000:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 3_600_000:
         raise ConfigError(f"`{key}` is a number that is not negative, not {value!r}")
     return float(value)
 

@@ -81,7 +81,7 @@ def _common(old: list[str], new: list[str]) -> tuple[int, int]:
 def _first_row(stmt: Stmt) -> int:
     """The first row of a statement, its decorators included."""
     rows = [stmt.span.row]
-    if isinstance(stmt, FunctionDef | ClassDef):
+    if isinstance(stmt, (FunctionDef, ClassDef)):
         rows += [decorator.span.row for decorator in stmt.decorators]
     return min(rows)
 

@@ -16,7 +16,7 @@ Lower = Callable[[Cursor, Any, int], p.Pattern]
 
 def pattern(c: Cursor, node: Any) -> p.Pattern:
     """Lowers one pattern; the span leaves out its own parentheses, except a sequence's."""
-    if isinstance(node, cst.MatchValue | cst.MatchSingleton):
+    if isinstance(node, (cst.MatchValue, cst.MatchSingleton)):
         # The parentheses of `case (1):` belong to the value.
         value = expr(c, node.value)
         return p.MatchValue(value.span, value)

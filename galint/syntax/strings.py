@@ -37,7 +37,7 @@ def formatted(c: Cursor, node: cst.FormattedString | cst.TemplatedString, start:
 
 def _parts(c: Cursor, parts: Any, values: list[p.Expr]) -> None:
     for part in parts:
-        if isinstance(part, cst.FormattedStringText | cst.TemplatedStringText):
+        if isinstance(part, (cst.FormattedStringText, cst.TemplatedStringText)):
             _piece(c, part.value)
             continue
         c.pos += 1

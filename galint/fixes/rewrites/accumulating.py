@@ -44,7 +44,7 @@ def _unpacked(s: Situation, call: p.Call) -> Iterator[Candidate]:
     if isinstance(value, p.Sequence) and value.elts:
         start, end = s.lines.at(value.elts[0].span)[0], s.lines.at(value.elts[-1].span)[1]
         editor.replace(value.span, s.lines.text[start:end])
-    elif isinstance(value, p.Name | p.Attr):
+    elif isinstance(value, (p.Name, p.Attr)):
         editor.replace(value.span, f"*{s.text(value)}")
     else:
         return
@@ -118,7 +118,7 @@ def _told_n(s: Situation) -> Iterator[Candidate]:
         if any(a.keyword in {"gradient_accumulation_steps", "gradient_accumulation_plugin"} for a in node.args):
             continue
         for number in s.outline.everything():
-            if isinstance(number, p.Name | p.Attr) and _N.fullmatch(terminal(number)) and s.visible(number, node):
+            if isinstance(number, (p.Name, p.Attr)) and _N.fullmatch(terminal(number)) and s.visible(number, node):
                 root = next((n.id for n in s.outline.walk(number) if isinstance(n, p.Name)), "")
                 if not s.known(root, node):
                     continue

@@ -65,7 +65,7 @@ def _twins(s: Situation, old: p.Expr) -> list[p.Expr]:
 
 def _same_loop(s: Situation, one: p.Node, other: p.Node) -> bool:
     def loops(node: p.Node) -> p.Node | None:
-        return next((n for n in s.outline.above(node) if isinstance(n, p.For | p.While)), None)
+        return next((n for n in s.outline.above(node) if isinstance(n, (p.For, p.While))), None)
 
     return loops(one) is loops(other)
 
@@ -153,7 +153,7 @@ def _counters(s: Situation) -> Iterator[str]:
     """Names in the guard that something in the file adds to or assigns a number."""
     for test in s.guard_tests:
         for node in s.outline.walk(test):
-            if isinstance(node, p.Name | p.Attr) and (_increments(s, p.text(node)) or _starts(s, p.text(node))):
+            if isinstance(node, (p.Name, p.Attr)) and (_increments(s, p.text(node)) or _starts(s, p.text(node))):
                 yield p.text(node)
 
 
@@ -224,7 +224,7 @@ def _starts(s: Situation, name: str) -> list[p.Assign]:
         for stmt in s.outline.seats
         if isinstance(stmt, p.Assign)
         and any(p.text(t) == name for t in stmt.targets)
-        and isinstance(stmt.value, p.Const | p.Unary)
+        and isinstance(stmt.value, (p.Const, p.Unary))
     ]
 
 
@@ -247,7 +247,7 @@ def _read_elsewhere(s: Situation, name: str) -> bool:
         isinstance(n, p.Expr)
         and n not in guard
         and p.text(n) == name
-        and not isinstance(s.outline.parent.get(n), p.Assign | p.AugAssign)
+        and not isinstance(s.outline.parent.get(n), (p.Assign, p.AugAssign))
         for n in s.outline.everything()
     )
 

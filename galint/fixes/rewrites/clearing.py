@@ -55,7 +55,7 @@ def _clear_statement(s: Situation) -> p.Stmt:
     """The statement that clears, with the loop over parameters around it."""
     stmt = s.place
     seat = s.outline.seats[stmt]
-    while isinstance(seat.holder, p.For | p.If) and len(seat.body) == 1 and "param" in s.text(seat.holder):
+    while isinstance(seat.holder, (p.For, p.If)) and len(seat.body) == 1 and "param" in s.text(seat.holder):
         stmt = seat.holder
         seat = s.outline.seats[stmt]
     if isinstance(seat.holder, p.If) and len(seat.body) == 1 and "grad" in s.text(seat.holder):
@@ -116,7 +116,7 @@ def optimizer_text(s: Situation) -> str | None:
     if call is None or not isinstance(call.func, p.Attr) or call.func.name != "step":
         return None
     first = call.args[0] if call.args else None
-    if first is not None and first.keyword is None and isinstance(first.value, p.Name | p.Attr):
+    if first is not None and first.keyword is None and isinstance(first.value, (p.Name, p.Attr)):
         owner = p.text(call.func.value)
         return s.text(first.value) if "scal" in owner.lower() or owner.startswith("xm") else s.text(call.func.value)
     return s.text(call.func.value)
@@ -150,11 +150,11 @@ def gradients_never_zeroed(s: Situation) -> Iterator[Candidate]:
 
 def _other_clears(s: Situation, step: p.Stmt) -> list[p.ExprStmt]:
     function = s.outline.function(step)
-    loop = next((n for n in s.outline.above(step) if isinstance(n, p.For | p.While)), None)
+    loop = next((n for n in s.outline.above(step) if isinstance(n, (p.For, p.While))), None)
     out: list[p.ExprStmt] = []
     for stmt in s.outline.seats:
         if isinstance(stmt, p.ExprStmt) and _calls(stmt) == "zero_grad" and s.outline.function(stmt) is function:
-            inside = next((n for n in s.outline.above(stmt) if isinstance(n, p.For | p.While)), None)
+            inside = next((n for n in s.outline.above(stmt) if isinstance(n, (p.For, p.While))), None)
             if inside is loop and stmt.span.row != step.span.row:
                 out.append(stmt)
     return out

@@ -58,7 +58,7 @@ def _twins(s: Situation, call: p.Call, loss: p.Expr, number: str) -> list[p.Expr
     """The same loss where the other branches of the `if`s around a backward run theirs (`if amp: … else: …`)."""
     out: list[p.Expr] = []
     for node in s.outline.above(call):
-        if isinstance(node, p.For | p.While | p.FunctionDef):
+        if isinstance(node, (p.For, p.While, p.FunctionDef)):
             break
         if not isinstance(node, p.If):
             continue

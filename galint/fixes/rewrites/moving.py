@@ -54,7 +54,7 @@ def update_side_effect_in_window(s: Situation) -> Iterator[Candidate]:
     stmt, step = s.place, s.stepping
     if isinstance(stmt, p.If):  # saving or evaluating: behind all that goes with the step, the counter too
         last = s.outline.seats[step].body[-1]
-        if stmt is not last and not isinstance(last, p.Continue | p.Break | p.Return):
+        if stmt is not last and not isinstance(last, (p.Continue, p.Break, p.Return)):
             yield from _moved(s, [stmt], last, "ask only where the optimizer has stepped", unsafe=True)
         return
     stmt = _alone_in_if(s, stmt)
@@ -64,7 +64,7 @@ def update_side_effect_in_window(s: Situation) -> Iterator[Candidate]:
 def scheduler_horizon(s: Situation) -> Iterator[Candidate]:
     """GA406: `len(loader)` micro-batches are `len(loader) // N` optimizer steps."""
     stmt = s.place
-    names = {p.text(n) for n in s.outline.walk(stmt) if isinstance(n, p.Name | p.Attr)}
+    names = {p.text(n) for n in s.outline.walk(stmt) if isinstance(n, (p.Name, p.Attr))}
     function = s.outline.function(stmt)
     above = [
         a
@@ -88,13 +88,13 @@ def backward_outside_window(s: Situation) -> Iterator[Candidate]:
     for guard in s.outline.above(stmt):
         if isinstance(guard, p.If):
             yield from _before(s, stmt, guard)
-        if isinstance(guard, p.For | p.While | p.FunctionDef):
+        if isinstance(guard, (p.For, p.While, p.FunctionDef)):
             break
     seat = s.outline.seats[stmt]
     for former in reversed(seat.body[: seat.index]):
-        if isinstance(former, p.If) and isinstance(former.body[-1], p.Return | p.Continue):
+        if isinstance(former, p.If) and isinstance(former.body[-1], (p.Return, p.Continue)):
             yield from _before(s, stmt, former)
-        if isinstance(former, p.For | p.While):
+        if isinstance(former, (p.For, p.While)):
             editor = s.editor()
             lines = editor.take(stmt)
             editor.delete(stmt)

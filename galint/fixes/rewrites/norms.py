@@ -19,7 +19,7 @@ def batchnorm_small_micro_batch(s: Situation) -> Iterator[Candidate]:
         return
     name = terminal(call.func)
     if "BatchNorm" in name and name != "convert_sync_batchnorm":
-        owner = next((n for n in s.outline.above(call) if isinstance(n, p.ClassDef | p.FunctionDef)), None)
+        owner = next((n for n in s.outline.above(call) if isinstance(n, (p.ClassDef, p.FunctionDef))), None)
         layers = [n for n in (s.outline.walk(owner) if owner is not None else s.outline.everything()) if _is_norm(n)]
         editor = s.editor()
         for layer in layers:

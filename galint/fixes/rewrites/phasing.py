@@ -60,7 +60,7 @@ def _as_the_guard(s: Situation, stmt: p.Stmt) -> Iterator[Candidate]:
         for node in s.outline.walk(stmt):
             if isinstance(node, p.Compare) and p.text(node) in parts and node.span.row <= stmt.span.end_row:
                 text = said_as(s, test, True)
-                inner = isinstance(s.outline.parent.get(node), p.BoolOp | p.Unary)
+                inner = isinstance(s.outline.parent.get(node), (p.BoolOp, p.Unary))
                 text = text if parts[p.text(node)] and not inner else f"({text})"
                 editor = s.editor()
                 editor.replace(node.span, text if parts[p.text(node)] else f"not {text}")

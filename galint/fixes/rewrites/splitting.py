@@ -40,7 +40,7 @@ def graph_kept_in_window(s: Situation) -> Iterator[Candidate]:
 def _total(s: Situation, late: p.Stmt, call: p.Call, func: p.Attr) -> Iterator[Candidate]:
     """`total = total + loss / N` and a late `total.backward()`."""
     total = func.value
-    if not isinstance(total, p.Name | p.Attr):
+    if not isinstance(total, (p.Name, p.Attr)):
         return
     name, function = p.text(total), s.outline.function(late)
     sums: list[tuple[p.Stmt, p.Expr]] = []
@@ -150,7 +150,7 @@ def _own_name(s: Situation, at: p.Stmt, call: p.Call) -> str:
 
 def _joined(s: Situation, late: p.Stmt, value: p.Expr) -> tuple[p.Assign | None, _Joined | None]:
     """(the statement that names the joined loss, how it is joined) of what a backward starts from."""
-    if not isinstance(value, p.Name | p.Attr):
+    if not isinstance(value, (p.Name, p.Attr)):
         return None, _list_of(s, value)
     name, seat = p.text(value), s.outline.seats[late]
     for stmt in reversed(seat.body[: seat.index]):

@@ -124,7 +124,7 @@ def _model(s: Situation, forward: p.Call, at: p.Stmt, paths: set[str]) -> str | 
     if isinstance(func, p.Attr) and func.name == "forward":
         func = func.value
     names = [n.id for n in s.outline.walk(func) if isinstance(n, p.Name)]
-    bound = isinstance(func, p.Name | p.Attr | p.Subscript) and all(s.known(n, at) or n == "self" for n in names)
+    bound = isinstance(func, (p.Name, p.Attr, p.Subscript)) and all(s.known(n, at) or n == "self" for n in names)
     elsewhere = s.outline.function(forward) is not s.outline.function(at)
     return s.text(func) if bound and (elsewhere or s.visible(func, at)) else None
 
@@ -140,7 +140,7 @@ def _optional(s: Situation, model: str, at: p.Stmt) -> str | None:
     call = next((n for n in s.outline.nodes(made) if isinstance(n, p.Call)), None) if made is not None else None
     if call is None:
         return "torch.nn.parallel.DistributedDataParallel"
-    around = [n for n in s.outline.above(call) if isinstance(n, p.If | p.IfExp | p.Try | p.Match)]
+    around = [n for n in s.outline.above(call) if isinstance(n, (p.If, p.IfExp, p.Try, p.Match))]
     main = [n for n in around if isinstance(n, p.If) and "__name__" in p.text(n.test)]
     if len(around) == len(main) and s.diagnostic.configuration is None:
         return None
@@ -159,7 +159,7 @@ def _optional(s: Situation, model: str, at: p.Stmt) -> str | None:
 def _boundaries(s: Situation, at: p.Stmt) -> Iterator[tuple[p.Expr | str, tuple[p.Expr, str] | None]]:
     """Conditions that are true on the window's last micro-batch, and a loop target to rename for them."""
     for test in s.guard_tests:
-        if isinstance(test, p.Name | p.Attr):
+        if isinstance(test, (p.Name, p.Attr)):
             flag = s.flag_value(test)
             if flag is None or flag.span.row >= at.span.row:
                 continue
@@ -190,7 +190,7 @@ def _boundaries(s: Situation, at: p.Stmt) -> Iterator[tuple[p.Expr | str, tuple[
             yield f"{loop.target.id} == {n} - 1", None
     if name == "enumerate" and len(loop.iter.args) == 1 and isinstance(loop.target, p.Sequence):
         index, data = loop.target.elts[0], loop.iter.args[0].value
-        if isinstance(index, p.Name) and isinstance(data, p.Name | p.Attr):
+        if isinstance(index, p.Name) and isinstance(data, (p.Name, p.Attr)):
             for test in s.guard_tests:  # what is left of the epoch is stepped behind the loop
                 if isinstance(test, p.Compare) and s.visible(test, at) and _bound(s, test, at):
                     yield f"{s.text(test)} or {index.id} + 1 == len({s.text(data)})", None
@@ -223,7 +223,7 @@ def _bound(s: Situation, test: p.Expr, at: p.Stmt) -> bool:
             stmt.span.row
             for stmt in s.outline.seats
             if s.outline.function(stmt) is function
-            and isinstance(stmt, p.Assign | p.AnnAssign | p.For | p.With)
+            and isinstance(stmt, (p.Assign, p.AnnAssign, p.For, p.With))
             and node.id in _targets(s, stmt)
         ]
         if not any(row < at.span.row for row in rows):
@@ -320,16 +320,16 @@ def said_as(s: Situation, condition: p.Expr | str, positive: bool, operand: bool
         if "#" in text or '"""' in text or "'''" in text:
             raise Unfixable
         text = " ".join(line.strip() for line in text.splitlines())
-    plain = isinstance(condition, p.Name | p.Attr | p.Call | p.Compare)
+    plain = isinstance(condition, (p.Name, p.Attr, p.Call, p.Compare))
     simple = plain or (isinstance(condition, str) and " and " not in text and " or " not in text)
     if positive:
         return f"({text})" if operand and " or " in text else text
     for op, opposite in ((" == ", " != "), (" != ", " == "), (" >= ", " < "), (" > ", " <= ")):
-        if simple and text.count(op) == 1 and not isinstance(condition, p.Name | p.Attr | p.Call):
+        if simple and text.count(op) == 1 and not isinstance(condition, (p.Name, p.Attr, p.Call)):
             return text.replace(op, opposite)
     if isinstance(condition, p.Unary) and condition.op == "not":
         return s.text(condition.operand)
-    return f"not {text}" if isinstance(condition, p.Name | p.Attr | p.Call) else f"not ({text})"
+    return f"not {text}" if isinstance(condition, (p.Name, p.Attr, p.Call)) else f"not ({text})"
 
 
 def _raised(s: Situation, around: p.With, fact: BackwardFact) -> Iterator[Candidate]:

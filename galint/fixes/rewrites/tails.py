@@ -128,7 +128,7 @@ def _numbers(s: Situation) -> Iterator[p.Expr]:
     """N as the file spells it, the run's own word for it first."""
     cadences = [s.view.cadence(ledger) for ledger in s.view.ledgers if s.step in ledger.steps]
     labels = {cadence.label for cadence in cadences if cadence is not None}
-    yield from (n for n in s.outline.everything() if isinstance(n, p.Name | p.Attr) and p.text(n) in labels)
+    yield from (n for n in s.outline.everything() if isinstance(n, (p.Name, p.Attr)) and p.text(n) in labels)
     if s.number is not None:
         yield s.number
 
@@ -139,7 +139,7 @@ def _lengths(s: Situation, test: p.Expr) -> Iterator[str]:
         counted = node.left if isinstance(node, p.Compare) and len(node.ops) == 1 else node
         if isinstance(counted, p.BinOp) and counted.op == "%":
             yield f"({s.text(counted)})"
-        elif isinstance(counted, p.Name | p.Attr):
+        elif isinstance(counted, (p.Name, p.Attr)):
             yield s.text(counted)
 
 
@@ -150,7 +150,7 @@ def _models(s: Situation, at: p.Stmt) -> list[str]:
     for event in s.view.run.events:
         if event.kind == "forward" and event.micro in micros:
             call = next((c for c in s.outline.nodes(event.span) if isinstance(c, p.Call)), None)
-            if call is None or not isinstance(call.func, p.Name | p.Attr) or not s.visible(call.func, at):
+            if call is None or not isinstance(call.func, (p.Name, p.Attr)) or not s.visible(call.func, at):
                 return []
             found.add(s.text(call.func))
     return list(found) if len(found) == 1 else []
@@ -212,7 +212,7 @@ def _walk(s: Situation) -> Walk | None:
         return Walk(loop, loop.target.id, 0, capped[0] if capped is not None else length, anchor)
     if source is not loop.iter and not _within(s, source, loop):
         source = loop.iter  # what the loop goes over has a name
-    if capped is None and isinstance(source, p.Name | p.Attr) and isinstance(loop.target, p.Name | p.Sequence):
+    if capped is None and isinstance(source, (p.Name, p.Attr)) and isinstance(loop.target, (p.Name, p.Sequence)):
         index_name = fresh(s.outline, "i", "batch_index")
         return Walk(loop, index_name, 0, f"len({s.text(source)})", anchor, loop.target, source)
     return None
@@ -250,7 +250,7 @@ def _within(s: Situation, node: p.Node, loop: p.For) -> bool:
 
 
 def _length(s: Situation, data: p.Expr) -> str | None:
-    return f"len({s.text(data)})" if isinstance(data, p.Name | p.Attr | p.Subscript) else None
+    return f"len({s.text(data)})" if isinstance(data, (p.Name, p.Attr, p.Subscript)) else None
 
 
 def _cap(s: Situation, loop: p.For) -> tuple[str, p.Stmt] | None:
@@ -289,14 +289,14 @@ def _last_clause(s: Situation, editor: Editor, walk: Walk) -> bool:
         text = s.text(node)
         whole = isinstance(node, p.Unary) and isinstance(node.operand, p.BinOp)  # `not (i + 1) % N`
         if (isinstance(node, p.Compare) and node.ops[0] == "!=") or not (
-            whole or isinstance(node, p.Compare | p.BoolOp)
+            whole or isinstance(node, (p.Compare, p.BoolOp))
         ):
             new = f"{text} and {count} != {walk.length}"
         else:
             plain = whole or isinstance(node, p.Compare) or (isinstance(node, p.BoolOp) and node.op == "or")
             new = f"{text if plain else f'({text})'} or {count} == {walk.length}"
         parent = s.outline.parent.get(node)
-        if isinstance(parent, p.BoolOp | p.Unary | p.Compare | p.BinOp):
+        if isinstance(parent, (p.BoolOp, p.Unary, p.Compare, p.BinOp)):
             new = f"({new})"
         editor.replace(node.span, new)
     return True

@@ -57,7 +57,7 @@ def _spellings(s: Situation) -> set[str]:
     out |= {label.lstrip("≥") for g in (s.step.guards if s.step else ()) for label, _ in g.moduli}
     out |= set(s.view.run.facts.get("window_keys", ()))
     last = {o.rpartition(".")[2] for o in out if not o.isdigit()}
-    known = {p.text(n) for n in s.outline.everything() if isinstance(n, p.Name | p.Attr) and terminal(n) in last}
+    known = {p.text(n) for n in s.outline.everything() if isinstance(n, (p.Name, p.Attr)) and terminal(n) in last}
     number = s.accumulate_number()
     if number is not None:
         told = {p.text(n) for n in s.outline.everything() if isinstance(n, p.Attr)}
@@ -81,7 +81,7 @@ def _gradient_loops(s: Situation, spelled: set[str]) -> Iterator[p.Stmt]:
         if not _divides_gradient(stmt, spelled):
             continue
         loop, holder = None, s.outline.seats[stmt].holder
-        while isinstance(holder, p.For | p.If) and len(holder.body) == 1 and not holder.orelse:
+        while isinstance(holder, (p.For, p.If)) and len(holder.body) == 1 and not holder.orelse:
             loop = holder if isinstance(holder, p.For) else loop
             holder = s.outline.seats[holder].holder
         if loop is not None:
@@ -128,7 +128,7 @@ def _read_later(s: Situation, stmt: p.Stmt) -> bool:
     function = s.outline.function(stmt)
     rows = {b.row for b in s.backward_spans}
     return any(
-        isinstance(n, p.Name | p.Attr)
+        isinstance(n, (p.Name, p.Attr))
         and p.text(n) == name
         and n.span.row > stmt.span.end_row
         and n.span.row not in rows
