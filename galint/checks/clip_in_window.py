@@ -59,6 +59,8 @@ def _early(clipped: int, total: int) -> str:
 def _beside_the_step(view: View) -> set[Span]:
     """The clippings that wait for N, at another micro-batch than the step does: once in each window, at the same place."""
     out: set[Span] = set()
+    right: set[Span] = set()
+    """Clippings that stand where they should for one of the optimizers: they are that one's."""
     for ledger in view.ledgers:
         steps = [s for s in view.steps(ledger) if len(set(s.window)) > 1]
         places: dict[Span, list[int]] = {}
@@ -66,6 +68,7 @@ def _beside_the_step(view: View) -> set[Span]:
             order = list(dict.fromkeys(step.window))
             for mark in step.marks:
                 if mark.kind == "clip" and mark.micro in order:
+                    right |= {mark.span} if mark.micro == order[-1] else set()
                     places.setdefault(mark.span, []).append(order.index(mark.micro))
         out |= {span for span, at in places.items() if len(at) == len(steps) > 1 and len(set(at)) == 1}
-    return out
+    return out - right

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from galint import program as p
@@ -54,14 +55,17 @@ def _declined(view: View) -> bool:
         k.removeprefix("not "): c.taken != k.startswith("not ") for k, c in view.run.choices.items() if not c.data
     }
     for node in program_nodes(view):
-        if not isinstance(node, p.IfExp):
+        if not isinstance(node, (p.IfExp, p.If)):
             continue
         test = node.test
         parts = {p.text(test), *(p.text(v) for v in test.values)} if isinstance(test, p.BoolOp) else {p.text(test)}
+        if isinstance(node, p.If):  # what else a branch is about may have forgotten `no_sync` on its other side
+            parts = {part for part in parts if _SYNC.search(part)}
         if not parts & answers.keys():
             continue
-        wanted = _switches(view, node.body)
-        if wanted == _switches(view, node.orelse):
+        sides = ((node.body,), (node.orelse,)) if isinstance(node, p.IfExp) else (node.body, node.orelse)
+        wanted, other = (any(_switches(view, part) for part in side) for side in sides)
+        if wanted == other:
             continue
         stops = isinstance(test, p.BoolOp) and (test.op == "or") != wanted  # one part alone decides
         asked = parts if stops else {p.text(test)}
@@ -70,6 +74,9 @@ def _declined(view: View) -> bool:
     return False
 
 
-def _switches(view: View, side: p.Expr) -> bool:
-    """Whether a side of a condition opens `no_sync`."""
+_SYNC = re.compile(r"sync", re.I)
+
+
+def _switches(view: View, side: p.Expr | p.Stmt) -> bool:
+    """Whether a part of a condition's side opens `no_sync`."""
     return any(isinstance(n, p.Attr) and n.name in {"no_sync", "no_backward_sync"} for n in view.static.walk(side))
