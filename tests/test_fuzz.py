@@ -123,17 +123,12 @@ HUGE = {
     "powers": "x = " + "2 ** " * 50_000 + "1",
     "ands": "x = " + "a and " * 50_000 + "b",
     "choices": "x = " + "a if b else " * 20_000 + "1",
-    "comparisons": "x = " + "a < " * 50_000 + "1",
     "lambdas": "x = " + "lambda: " * 20_000 + "1",
     "lambdas with commas": "x = " + "lambda a, b: " * 5_000 + "1",
     "brackets": "x = " + "(" * 5_000 + "1" + ")" * 5_000,
     "brackets behind texts that hold some": "x = " + "(')', " * 5_000 + "1" + ")" * 5_000,
-    "patterns": "match x:\n    case " + "{1: " * 30 + "1" + "}" * 30 + ": pass",
-    "alternatives": "match x:\n    case " + "1 | " * 20_000 + "1: pass",
     "elifs": "if a: pass\n" + "elif b: pass\n" * 20_000,
     "fields": "x = f'{" + "-" * 50_000 + "a}'",
-    "strings": "x = " + "'a' " * 50_000,
-    "dots": "from " + "." * 50_000 + " import a",
     "clauses": "x = [a " + "for a in b " * 5_000 + "]",
     "a list that the loop uses": "loader = [" + "f(1), " * 100_000 + "] + g()",
 }
@@ -147,6 +142,11 @@ def test_too_deep_or_too_large_is_said(text: str) -> None:
 
 
 LARGE = {
+    "comparisons": "x = " + "a < " * 50_000 + "1",
+    "patterns": "match x:\n    case " + "{1: " * 30 + "1" + "}" * 30 + ": pass",
+    "alternatives": "match x:\n    case " + "1 | " * 20_000 + "1: pass",
+    "strings": "x = " + "'a' " * 50_000,
+    "dots": "from " + "." * 50_000 + " import a",
     "a text of a megabyte": "x = '" + "a" * 1_000_000 + "'",
     "a comment of a megabyte": "#" + "a" * 1_000_000,
     "300 attributes": "x = a" + ".b" * 300,
