@@ -297,7 +297,7 @@ class Index:
         }
 
     def _blocks(self) -> list[p.Body]:
-        blocks = [*self.bodies]
+        blocks: list[object] = [*self.bodies]
         for node in self.everything():
             blocks += [getattr(node, name, ()) for name in ("body", "orelse", "final")]
         return [block for block in blocks if isinstance(block, tuple)]
