@@ -7,22 +7,20 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.checks.finding import Finding
-from galint.checks.sync import windows
+from galint.checks.sync import NAMES, windows
 from galint.checks.view import View
 from galint.checks.windows import program_nodes
 from galint.source import Span
 
 CODE = "GA601"
 WITNESS = "even"
-_NAMES = {"ddp": "DDP", "fsdp": "FSDP", "fsdp2": "FSDP2", "apex-ddp": "apex DDP", "fabric": "Fabric"}
+_SYNC = re.compile(r"sync", re.I)
 
 
 def check(view: View) -> Iterator[Finding]:
     """More than one synchronised micro-batch in a window, with no attempt to switch it off."""
     if any(e.kind == "sync_flag" and e.data.get("known") is False for e in view.run.events):
         return  # the program switches, by something that the run does not know
-    if _declined(view):
-        return
     seen: set[Span] = set()
     # Of several optimizers, the one that applies these gradients speaks before one that clears them.
     for window in sorted(windows(view), key=lambda w: bool(w.step.lost)):
@@ -34,11 +32,13 @@ def check(view: View) -> Iterator[Finding]:
         entry = window.first
         if entry.span in seen:
             continue
+        if _declined(view):
+            return
         seen.add(entry.span)
         yield Finding(
             CODE,
             entry.span,
-            f"{_NAMES.get(window.wrap, window.wrap)} all-reduces the gradients on {window.synced} of {window.total} micro-batches; one "
+            f"{NAMES.get(window.wrap, window.wrap)} all-reduces the gradients on {window.synced} of {window.total} micro-batches; one "
             "all-reduce a window gives the same gradient",
             step=window.step,
             window=window.total,
@@ -72,9 +72,6 @@ def _declined(view: View) -> bool:
         if any(answers.get(part, wanted) != wanted for part in asked):
             return True
     return False
-
-
-_SYNC = re.compile(r"sync", re.I)
 
 
 def _switches(view: View, side: p.Expr | p.Stmt) -> bool:

@@ -10,6 +10,8 @@ from galint.checks.view import View
 from galint.ledger import Entry, Step
 from galint.source import Span
 
+NAMES = {"ddp": "DDP", "fsdp": "FSDP", "fsdp2": "FSDP2", "apex-ddp": "apex DDP", "fabric": "Fabric"}
+"""What messages call the wrappers."""
 _RANKS = re.compile(r"rank\b\W* != \(?-1|world_size\W* > 1|(^|[._])(is_)?(ddp|distributed)$|is_initialized\(\)$")
 _ONE = re.compile(r"rank\b\W* == \(?-1|world_size\W* (==|<=) 1|(^|[._])single_(gpu|process)$")
 

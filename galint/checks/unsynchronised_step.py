@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from galint.checks.finding import Finding
+from galint.checks.sync import NAMES
 from galint.checks.view import View
 from galint.checks.windows import Window, full_windows, reduces_by_hand
 from galint.ledger import Entry
@@ -17,7 +18,6 @@ CODE = "GA603"
 WITNESS = "even"
 _SYNC = re.compile(r"sync(?!_?b(n|atch))", re.I)
 """A condition about gradient synchronisation; `sync_bn` is about BatchNorm's statistics."""
-_NAMES = {"ddp": "DDP", "fsdp": "FSDP", "fsdp2": "FSDP2", "apex-ddp": "apex DDP", "fabric": "Fabric"}
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def check(view: View) -> Iterator[Finding]:
 
 def wrapped(view: View) -> list[Any]:
     """The wrapped modules, none where the program all-reduces gradients itself."""
-    modules = [m for m in view.run.modules.values() if getattr(m, "wrap", "") in _NAMES]
+    modules = [m for m in view.run.modules.values() if getattr(m, "wrap", "") in NAMES]
     return [] if modules and reduces_by_hand(view) else modules
 
 
@@ -59,7 +59,7 @@ def finding(view: View, window: Window, module: Any, span: Span, why: str) -> Fi
 
 def fault(view: View, entries: list[Entry], module: Any) -> tuple[Span, str] | None:
     """Where and why the last of `entries` was not synchronised; None when it was, or when the run had to guess."""
-    ident, name = str(module.ident), _NAMES[module.wrap]
+    ident, name = str(module.ident), NAMES[module.wrap]
     flags = [(e, dict(e.facts.synced).get(ident)) for e in entries]
     last = entries[-1]
     if all(flag is None for _, flag in flags):

@@ -11,6 +11,7 @@ from galint.checks.all import CHECKS
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.config import Config
+from galint.diagnosing import view_of
 from galint.diagnostic import Applicability, Diagnostic, Fix, Report
 from galint.engine import is_large
 from galint.fixes.catalogue import REWRITES
@@ -20,7 +21,7 @@ from galint.fixes.prove import Exam, examine, proved, runs_of
 from galint.fixes.situation import Candidate, Document, Situation
 from galint.fixes.textedit import Lines, apply_changes, edits_of
 from galint.source import Source
-from galint.syntax.guard import deep
+from galint.syntax import deep
 
 _TRIES = 16
 """Rewrites proved for one finding at most; each is one more run of the file on paper."""
@@ -133,7 +134,7 @@ def _found(analysis: Analysis, diagnostic: Diagnostic) -> Iterator[tuple[Finding
     checks = [c for c in CHECKS if c.code == diagnostic.code]
     for entry in analysis.exploration.entries:
         for label, run in runs_of(entry):
-            view = View(run, analysis.static, analysis.program)
+            view = view_of(analysis, run)
             for check in checks:
                 main = label in {"base", "other", "tail", "other tail"}
                 if main and (check.witness == "tail") != ("tail" in label):

@@ -13,7 +13,7 @@ from galint.analysis import Analysis, analyse
 from galint.checks.view import View
 from galint.config import Config
 from galint.counting import loops_understood
-from galint.diagnosing import diagnose
+from galint.diagnosing import diagnose, view_of
 from galint.diagnostic import Diagnostic
 from galint.errors import ParseError
 from galint.ledger import Entry, Mark, OptimizerLedger, Step
@@ -22,8 +22,7 @@ from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
 from galint.run.nodes import path_terminal
 from galint.source import Source
-from galint.syntax import parse
-from galint.syntax.guard import deep
+from galint.syntax import deep, parse
 
 TAIL_RULES = frozenset({"GA402", "GA403"})
 """Rules about the last, partial window: hidden while the full windows are wrong, so never brought by a fix."""
@@ -75,7 +74,7 @@ def _examined(source: Source, program: Program, config: Config, root: Path | Non
     exam = Exam(analysis, diagnose(analysis, source), understood=len(loops_understood(analysis)))
     for entry in analysis.exploration.entries:
         for label, run in runs_of(entry):
-            view = View(run, analysis.static, analysis.program)
+            view = view_of(analysis, run)
             faults = frozenset(_faults(view, entry.entry.name, label))
             exam.by_run[entry.entry.name, label] = faults
             exam.faults |= faults

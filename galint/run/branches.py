@@ -17,7 +17,6 @@ from galint.run.summed import sums
 from galint.run.unknowns import RANKS, setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
-_SWITCHES = frozenset({bool, int})
 _RESUMES = re.compile(r"\b(exists|is_?file)\(|resum|checkpoint|ckpt", re.I)
 """What asks for a checkpoint to go on from."""
 
@@ -140,7 +139,7 @@ class Branches(Assign):
     def gated(self, flag: Value, guards: list[Guard]) -> Value:
         """True or False with the numbers of the conditions that have led to it."""
         moduli = tuple(m for guard in guards for m in guard.moduli)
-        if not moduli or not isinstance(flag, Lit) or type(flag.value) not in _SWITCHES or flag.value not in {0, 1}:
+        if not moduli or not isinstance(flag, Lit) or not isinstance(flag.value, int) or flag.value not in {0, 1}:
             return flag
         keys = flag.keys.union(*(guard.keys for guard in guards))
         return Lit(

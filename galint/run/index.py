@@ -278,7 +278,7 @@ class Index:
         return self.once("dead_ends", self._find_dead_ends)
 
     def _find_dead_ends(self) -> frozenset[p.Node]:
-        return frozenset(s for block in self._blocks() for s in block[:-1] if isinstance(s, p.Raise))
+        return frozenset(s for block in self._blocks for s in block[:-1] if isinstance(s, p.Raise))
 
     @property
     def other_sides(self) -> dict[p.If, p.Body]:
@@ -288,7 +288,7 @@ class Index:
     def _find_other_sides(self) -> dict[p.If, p.Body]:
         return {
             second: first.body
-            for block in self._blocks()
+            for block in self._blocks
             for first, second in pairwise(block)
             if isinstance(first, p.If)
             and isinstance(second, p.If)
@@ -296,7 +296,11 @@ class Index:
             and opposed(first.test, second.test)
         }
 
+    @property
     def _blocks(self) -> list[p.Body]:
+        return self.once("blocks", self._find_blocks)
+
+    def _find_blocks(self) -> list[p.Body]:
         blocks: list[object] = [*self.bodies]
         for node in self.everything():
             blocks += [getattr(node, name, ()) for name in ("body", "orelse", "final")]

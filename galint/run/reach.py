@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cached_property
 
 from galint import program as p
 from galint.run.index import COMPOUND, Index, table_of
@@ -355,9 +354,12 @@ class Reach(Index):
             known = self._branches[node] = (body, orelse, bails(node.body))
         return known
 
-    @cached_property
+    @property
     def _wrap_flags(self) -> frozenset[str]:
         """Names in conditions on wrapping a model for distributed training (`if self.is_distributed: model = DDP(model)`)."""
+        return self.once("wrap_flags", self._find_wrap_flags)
+
+    def _find_wrap_flags(self) -> frozenset[str]:
         if _WRAPPERS.isdisjoint(self.renamed.get(name, name) for name in self.called):
             return frozenset()
         return frozenset(
@@ -372,9 +374,7 @@ class Reach(Index):
         if not isinstance(stmt, p.Assign) or terminal(stmt.targets[0]) not in self._wrap_flags:
             return False
         value = stmt.value  # `True`, or `int(os.environ["WORLD_SIZE"]) > 1`
-        return (isinstance(value, p.Const) and value.value is True) or (
-            isinstance(value, p.Compare) and ">" in value.ops
-        )
+        return value.value is True if isinstance(value, p.Const) else isinstance(value, p.Compare) and ">" in value.ops
 
     def decides(self, node: p.If) -> frozenset[str]:
         """What depends on the condition of an `if`: the tags of both sides, "break" and "yield"."""

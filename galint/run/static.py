@@ -50,8 +50,9 @@ class Static(Reach):
         self._gated: dict[p.Node, bool] = {}
         self._flags: dict[p.If, tuple[p.Name | p.Attr, ...]] = {}
         self.builders: dict[p.Node, bool] = {}
-        self.summing: dict[p.If, bool] = {}
         """Loops that fill a list."""
+        self.summing: dict[p.If, bool] = {}
+        """Guards that `galint.run.summed` was asked about."""
         self._intervals: dict[p.If, tuple[p.If, Interval] | None] = {}
         self._find_window_names()
 
@@ -236,9 +237,9 @@ class Static(Reach):
         """What a side of an `if` sets to True or False: what these gate, its condition gates."""
         known = self._flags.get(node)
         if known is None:
-            set_there = [s for s in (*node.body, *node.orelse) if isinstance(s, p.Assign) and _switches(s.value)]
-            told = [(t, s.value) for s in set_there for t in s.targets if isinstance(t, (p.Name, p.Attr))]
-            known = tuple(t for t, value in told if _truth(value) or p.text(t) in self.switches)
+            told = [(t, s) for s in (*node.body, *node.orelse) if isinstance(s, p.Assign) for t in s.targets]
+            flags = [(t, s) for t, s in told if isinstance(t, (p.Name, p.Attr))]
+            known = tuple(t for t, s in flags if _truth(s.value) or p.text(t) in self.switches)
             self._flags[node] = known
         return known
 
@@ -385,11 +386,6 @@ class Static(Reach):
                 for arg in node.args:
                     out.add(terminal(arg.value))
         out.discard("")
-
-
-def _switches(value: p.Expr) -> bool:
-    """True for a constant that is True, False, 0 or 1."""
-    return isinstance(value, p.Const) and isinstance(value.value, int) and value.value in {0, 1}
 
 
 def _truth(value: p.Expr) -> bool:

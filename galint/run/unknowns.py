@@ -22,9 +22,8 @@ _LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report
 _ACCUMULATION = re.compile(r"accum(ulat\w*)?(_grad\w*)?_?(steps?|iters?|batches|every|n)?$|grad\w*_acc(_|$)", re.I)
 _EPOCHS = re.compile(r"^(n_?|num_?|max_?|total_?)?epochs?$", re.I)
 LIMIT = 10**9
-_WORLD = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
-RANKS = _WORLD
-_RANK = re.compile(_WORLD.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
+RANKS = re.compile(r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices", re.I)
+_RANK = re.compile(RANKS.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
 STEPLESS = "stepless"
 
 
@@ -79,7 +78,7 @@ class Unknowns(Machine):
         ranked = value.deferred is None and _RANK.search(_asked_of(value.path))
         role = role if ranked else self._refine(value, role, node)
         if role in {"other", "limit", "counter", "batch"} and ranked:
-            rank = 2 if _WORLD.search(_asked_of(value.path)) else 0
+            rank = 2 if RANKS.search(_asked_of(value.path)) else 0
             self.result.known[value.path] = rank
             self.result.roles[value.path] = "rank"
             return Lit(rank, frozenset({value.path}), text=value.path)

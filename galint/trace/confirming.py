@@ -21,7 +21,7 @@ from typing import Any
 from galint import program as p
 from galint.analysis import Analysis
 from galint.checks.all import CHECKS
-from galint.checks.view import View
+from galint.diagnosing import view_of
 from galint.diagnostic import Diagnostic
 from galint.run.explore import EntryRuns
 from galint.run.facts import RunResult
@@ -104,11 +104,7 @@ def _run_of(analysis: Analysis, diagnostic: Diagnostic) -> tuple[EntryRuns, RunR
             runs += [r for _, r in entry.flips]
             for run in runs:
                 try:
-                    spans = {
-                        f.span
-                        for f in check.run(View(run, analysis.static, analysis.program))
-                        if f.code == diagnostic.code
-                    }
+                    spans = {f.span for f in check.run(view_of(analysis, run)) if f.code == diagnostic.code}
                 except Exception:  # the linter has reported a check that fails
                     continue
                 if diagnostic.span in spans:
