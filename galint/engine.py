@@ -17,7 +17,7 @@ from galint.explain import LoopView, acquitted, at_line, automatic, launched, vi
 from galint.registry import RULES
 from galint.run.project import STRIDE
 from galint.source import Source, Span
-from galint.syntax import MANY_BACKWARDS, deep, parse, parse_any, parse_cells, parse_older, portions
+from galint.syntax import MANY_BACKWARDS, deep, parse, parse_any, portions, recovered
 
 _UNREADABLE = next(rule for rule in RULES if rule.code == "GA000")
 
@@ -42,13 +42,7 @@ def study(
 @deep()
 def explain(source: Source, config: Config, root: Path | None = None, line: int | None = None) -> list[LoopView]:
     """What each training loop does, or only the loop at a 1-based `line`. Raises ParseError."""
-    try:
-        program = parse_any(source.text)
-    except ParseError:
-        cells = parse_cells(source.text, source.cells, parse)
-        if cells is None:
-            raise
-        program = cells
+    program = parse_any(source.text, source.cells)
     analysis = analyse(program, config, root, source.path, launches=True)
     loops = _views(analysis, source, Report(files=1))
     loops = sorted(
@@ -97,7 +91,7 @@ def _linted(
         return _refused(report, source, error), None
     except ParseError as error:
         invalid = [_invalid(source, error)] if "GA000" in selected else []
-        valid = parse_older(source.text, parser) or parse_cells(source.text, source.cells, parser)
+        valid = recovered(source.text, source.cells, parser)
         if valid is None:
             report.diagnostics, report.followed = invalid, []
             return report, None

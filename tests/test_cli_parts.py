@@ -97,9 +97,9 @@ def test_texts_for_excerpts_are_read_once(tmp_path: Path) -> None:
     outcome = Outcome()
     outcome.targets, outcome.texts = targets, {"<stdin>": b"given\n"}
     texts = output.Texts(outcome)
-    assert list(texts.lines("a.py", None))[:2] == ["one", "two"]
+    assert list(texts.lines("a.py", []))[:2] == ["one", "two"]
     path.unlink()
-    assert list(texts.lines("a.py", None))[:2] == ["one", "two"]
+    assert list(texts.lines("a.py", []))[:2] == ["one", "two"]
     assert list(texts.lines("<stdin>", None))[:1] == ["given"]
     assert list(texts.lines("b.ipynb", 1)) == ["x = 1", "y = 2"]
     assert list(texts.lines(str(tmp_path / "c.ipynb"), 1)) == []
@@ -279,24 +279,24 @@ def test_a_terminal_is_cleared_before_the_next_run_only(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("given", "file", "line"),
+    ("given", "file", "numbers"),
     [
-        ("a.py", "a.py", None),
-        ("a.py:12", "a.py", 12),
-        ("a.py:12:3", "a.py", 12),
-        ("a.py:12:", "a.py", 12),
-        ("C:\\x\\a.py:7", "C:\\x\\a.py", 7),
-        ("a.py:x", "a.py:x", None),
+        ("a.py", "a.py", []),
+        ("a.py:12", "a.py", [12]),
+        ("a.py:12:3", "a.py", [12, 3]),
+        ("a.py:12:", "a.py", [12]),
+        ("C:\\x\\a.py:7", "C:\\x\\a.py", [7]),
+        ("a.py:x", "a.py:x", []),
     ],
 )
-def test_a_place_is_a_file_and_a_line(given: str, file: str, line: int | None) -> None:
-    assert confirm.split(given) == (file, line)
+def test_a_place_is_a_file_and_a_line(given: str, file: str, numbers: list[int]) -> None:
+    assert confirm.split(given) == (file, numbers)
 
 
 def test_a_file_whose_name_looks_like_a_place(tmp_path: Path) -> None:
     path = tmp_path / "a:12"
     path.write_text("")
-    assert confirm.split(str(path)) == (str(path), None)
+    assert confirm.split(str(path)) == (str(path), [])
 
 
 def confirming(*arguments: str) -> Any:
@@ -332,10 +332,10 @@ def test_confirm_reads_a_folder_and_says_what_it_cannot_read(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     Path("right.py").write_text(RIGHT)
     os.mkfifo("pipe.py")
-    Path("book.ipynb").write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    Path("book.ipynb").write_text("{")
     done = confirming("--output-file", "out.sarif", "--output-format", "sarif", "--select", "GA201", ".")
     assert done.return_value == 2
-    assert "book.ipynb: notebooks are not confirmed" in done.stderr and "pipe.py: is not a regular" in done.stderr
+    assert "book.ipynb: is not a notebook" in done.stderr and "pipe.py: is not a regular" in done.stderr
     assert json.loads(Path("out.sarif").read_text())["runs"][0]["results"] == []
     assert confirming("--select", "GA201", "right.py").return_value == 0
     assert "gone.py: no such file" in str(confirming("gone.py").exception)

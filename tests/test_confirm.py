@@ -210,6 +210,36 @@ def test_sarif_carries_the_verdict(folder: Path) -> None:
     assert result["properties"]["verdict"]["status"] == "confirmed"
 
 
+def test_the_other_cells_of_a_notebook_with_a_broken_cell_are_confirmed(folder: Path, tmp_path: Path) -> None:
+    loop = (folder / "train.py").read_text(encoding="utf-8")
+    texts = ("to be written (", "import torch", loop)
+    cells = [{"cell_type": "code", "source": text, "outputs": []} for text in texts]
+    (tmp_path / "half.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}), encoding="utf-8")
+    (plain,) = json.loads(run(folder, "--output-format", "json", "train.py").stdout)["verdicts"]
+    (book,) = json.loads(run(tmp_path, "--output-format", "json", "half.ipynb").stdout)["verdicts"]
+    assert (book["status"], book["window"], book["finding"]["line"]) == ("confirmed", plain["window"], 12)
+    assert book["finding"]["cell"] == 3
+    for at, count in (("3", 1), ("3:12", 1), ("2", 0), ("3:2", 0), ("9:12", 0)):
+        done = run(tmp_path, "--output-format", "sarif", f"half.ipynb:{at}")
+        results = json.loads(done.stdout)["runs"][0]["results"]
+        assert [r["properties"]["verdict"]["status"] for r in results] == ["confirmed"] * count, at
+    assert "half.ipynb:cell 3:12:5: GA201 unscaled-loss confirmed" in run(tmp_path, "half.ipynb").stdout
+
+
+def test_a_broken_file_is_said_to_be_broken_and_hides_no_other(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(BAD_LOOP + "def f(:\n", encoding="utf-8")
+    (tmp_path / "a.py").write_text(BAD_LOOP, encoding="utf-8")
+    done = run(tmp_path, ".")
+    assert done.returncode == 1 and "a.py:12:5: GA201 unscaled-loss confirmed" in done.stdout
+    assert "broken.py:16:7: " in done.stderr
+    assert run(tmp_path, "broken.py").returncode == 2
+    texts = ("import torch (", "loss.backward(", "optimizer.step(", "optimizer.zero_grad(")
+    cells = [{"cell_type": "code", "source": text, "outputs": []} for text in texts]
+    (tmp_path / "all.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}), encoding="utf-8")
+    done = run(tmp_path, "all.ipynb")
+    assert done.returncode == 2 and "all.ipynb:cell 1:1:" in done.stderr
+
+
 def test_exit_codes(folder: Path) -> None:
     assert run(folder, "fine.py").returncode == 0
     assert run(folder, "missing.py").returncode == 2

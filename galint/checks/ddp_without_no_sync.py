@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from galint import program as p
 from galint.checks.finding import Finding
-from galint.checks.sync import NAMES, windows
+from galint.checks.sync import ABOUT, NAMES, windows
 from galint.checks.view import View
 from galint.checks.windows import program_nodes
 from galint.source import Span
 
 CODE = "GA601"
 WITNESS = "even"
-_SYNC = re.compile(r"sync", re.I)
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -60,7 +58,7 @@ def _declined(view: View) -> bool:
         test = node.test
         parts = {p.text(test), *(p.text(v) for v in test.values)} if isinstance(test, p.BoolOp) else {p.text(test)}
         if isinstance(node, p.If):  # what else a branch is about may have forgotten `no_sync` on its other side
-            parts = {part for part in parts if _SYNC.search(part)}
+            parts = {part for part in parts if ABOUT.search(part)}
         if not parts & answers.keys():
             continue
         sides = ((node.body,), (node.orelse,)) if isinstance(node, p.IfExp) else (node.body, node.orelse)

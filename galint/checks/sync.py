@@ -12,6 +12,8 @@ from galint.source import Span
 
 NAMES = {"ddp": "DDP", "fsdp": "FSDP", "fsdp2": "FSDP2", "apex-ddp": "apex DDP", "fabric": "Fabric"}
 """What messages call the wrappers."""
+ABOUT = re.compile(r"sync(?!_?b(n|atch))", re.I)
+"""A condition about gradient synchronisation; `sync_bn` is about BatchNorm's statistics."""
 _RANKS = re.compile(r"rank\b\W* != \(?-1|world_size\W* > 1|(^|[._])(is_)?(ddp|distributed)$|is_initialized\(\)$")
 _ONE = re.compile(r"rank\b\W* == \(?-1|world_size\W* (==|<=) 1|(^|[._])single_(gpu|process)$")
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from galint.checks.finding import Finding
-from galint.checks.sync import NAMES
+from galint.checks.sync import ABOUT, NAMES
 from galint.checks.view import View
 from galint.checks.windows import Window, full_windows, reduces_by_hand
 from galint.ledger import Entry
@@ -16,8 +15,6 @@ from galint.source import Span
 
 CODE = "GA603"
 WITNESS = "even"
-_SYNC = re.compile(r"sync(?!_?b(n|atch))", re.I)
-"""A condition about gradient synchronisation; `sync_bn` is about BatchNorm's statistics."""
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -100,4 +97,4 @@ def _undecided(view: View) -> bool:
     if any(e.kind == "sync_flag" and e.data.get("known") is False for e in view.run.events):
         return True
     rows = {e.span.row for e in view.run.events if e.kind in {"no_sync", "sync_flag"}}
-    return any(_SYNC.search(c.key) or c.span.row in rows for c in view.run.choices.values())
+    return any(ABOUT.search(c.key) or c.span.row in rows for c in view.run.choices.values())

@@ -58,6 +58,8 @@ def command(
     and losses are stand-ins, optimizers, GradScaler and DDP are torch's own. It runs in a process of its own, without a
     network, in a temporary folder.
 
+    In a notebook, PATH:CELL takes the findings of a code cell and PATH:CELL:LINE those at its line.
+
     A loop that cannot be cut out is replayed as the linter read it: such a finding is at most "consistent (replay)".
     """
     if find_spec("torch") is None:
@@ -73,13 +75,13 @@ def command(
     result = Confirmation()
     whole: list[str] = []
     for path in paths or (".",):
-        name, line = split(path)
-        if line is None:
+        name, numbers = split(path)
+        if not numbers:
             whole.append(name)
             continue
-        part = confirm([t for t in find([name], resolver) if isinstance(t, Target)], Limits(device, timeout), line)
+        part = confirm([t for t in find([name], resolver) if isinstance(t, Target)], Limits(device, timeout), numbers)
         if not part.outcomes and not part.problems:
-            warn(f"{name}:{line}: the linter finds nothing there")
+            warn(f"{name}:{':'.join(map(str, numbers))}: the linter finds nothing there")
         result.outcomes += part.outcomes
         result.slices += part.slices
         result.problems += part.problems
@@ -100,12 +102,12 @@ def command(
     return exit_code(result.outcomes) or (2 if result.problems else 0)
 
 
-def split(path: str) -> tuple[str, int | None]:
-    """`file:12` (and `file:12:3`) as file and line."""
-    match = re.fullmatch(r"(.+?):(\d+)(?::\d+)?:?", path)
+def split(path: str) -> tuple[str, list[int]]:
+    """`file:12` as file and line; `file:12:3` as file, line and column, or as notebook, code cell and line."""
+    match = re.fullmatch(r"(.+?):(\d+)(?::(\d+))?:?", path)
     if match is None or Path(path).exists():
-        return path, None
-    return match[1], int(match[2])
+        return path, []
+    return match[1], [int(n) for n in match.groups()[1:] if n is not None]
 
 
 def _rendered(

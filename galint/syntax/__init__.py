@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from galint.syntax.cells import parse_cells
 from galint.syntax.guard import deep
 from galint.syntax.parsing import parse
 from galint.syntax.portions import MANY_BACKWARDS, portions
-from galint.syntax.python2 import parse_any, parse_older
+from galint.syntax.recovering import parse_any, recovered
 
-__all__ = ["MANY_BACKWARDS", "deep", "parse", "parse_any", "parse_cells", "parse_older", "portions"]
+__all__ = ["MANY_BACKWARDS", "deep", "parse", "parse_any", "portions", "recovered"]

@@ -13,7 +13,6 @@ from itertools import pairwise
 
 from galint.errors import ParseError, TooComplex
 from galint.program import Program
-from galint.syntax.parsing import parse
 
 Token = tokenize.TokenInfo
 Edit = tuple[tuple[int, int], int, str]
@@ -30,17 +29,6 @@ def parse_older(text: str, parser: Callable[[str], Program]) -> Program | None:
         return parser(words) if words is not None else None
     except (ParseError, TooComplex):
         return None
-
-
-def parse_any(text: str) -> Program:
-    """The program of a file in Python 3 or 2. Raises ParseError."""
-    try:
-        return parse(text)
-    except ParseError:
-        older = parse_older(text, parse)
-        if older is None:
-            raise
-        return older
 
 
 def rewritten(text: str) -> str | None:

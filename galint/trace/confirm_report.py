@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from galint.diagnostic import Diagnostic, Report
+from galint.render.full import where
 from galint.trace.concluding import Outcome, body, exit_code, numbers
 from galint.trace.judge import informs
 from galint.trace.model import Status
@@ -69,7 +70,7 @@ def as_text(outcomes: Sequence[Outcome], slices: Sequence[tuple[str, str]], *, c
 
 def place(d: Diagnostic) -> str:
     """`file:row:column` as the linter says it."""
-    return f"{d.filename}:{d.span.row}:{d.span.column + 1}"
+    return where(d.filename, d.cell, d.span.row, d.span.column)
 
 
 def as_json(outcomes: Sequence[Outcome], slices: Sequence[tuple[str, str]] = ()) -> str:
@@ -79,7 +80,7 @@ def as_json(outcomes: Sequence[Outcome], slices: Sequence[tuple[str, str]] = ())
         d = out.finding
         finding = {
             "code": d.code, "name": d.name, "message": d.message, "filename": d.filename, "line": d.span.row,
-            "column": d.span.column + 1, "applied": d.applied, "expected": d.expected, "configuration": d.configuration,
+            "column": d.span.column + 1, **({} if d.cell is None else {"cell": d.cell}), "applied": d.applied, "expected": d.expected, "configuration": d.configuration,
         }  # fmt: skip
         verdicts.append({**body(out), "filename": d.filename, "line": d.span.row, "finding": finding})
     from galint import __version__
@@ -99,14 +100,22 @@ def as_sarif(outcomes: Sequence[Outcome]) -> str:
     """The linter's own SARIF results, each with its verdict in the properties."""
     from galint import __version__
     from galint.render import Context, render
+    from galint.render.sarif import artifact
 
     report = Report(diagnostics=[o.finding for o in outcomes], files=len({o.finding.filename for o in outcomes}))
     document = json.loads(render(report, "sarif", Context(version=__version__)))
     waiting = list(outcomes)
     for result in document["runs"][0]["results"]:
-        region = result["locations"][0]["physicalLocation"]["region"]
+        spot = result["locations"][0]["physicalLocation"]
+        told = (
+            result["ruleId"],
+            spot["artifactLocation"],
+            result["properties"].get("cell"),
+            spot["region"].get("startLine"),
+        )
         for out in waiting:
-            if out.finding.code == result["ruleId"] and out.finding.span.row == region.get("startLine"):
+            d = out.finding
+            if (d.code, artifact(d.filename), d.cell, d.span.row) == told:
                 result.setdefault("properties", {})["verdict"] = body(out)
                 waiting.remove(out)
                 break

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from galint import suppress
+from galint import notebook, suppress
 from galint.analysis import Analysis, analyse
-from galint.config import Config
 from galint.diagnosing import diagnose
 from galint.diagnostic import Diagnostic
 from galint.discovery import Target, may_matter
 from galint.errors import ParseError, SourceError
+from galint.notebook import Notebook
+from galint.render.full import where
 from galint.run.project import STRIDE, located
 from galint.source import Source, Span, read_bytes
 from galint.syntax import parse_any
@@ -22,6 +23,7 @@ from galint.trace.model import Status
 
 BATCH = 40
 """Slices in one child process: starting torch costs more than running them."""
+_LINE = re.compile(r"\bline (\d+)\b")
 
 
 @dataclass(slots=True)
@@ -37,37 +39,33 @@ class Confirmation:
 class _File:
     where: Where
     work: list[Job]
+    lost: list[Outcome]
+    book: Notebook | None
 
 
 def confirm(
     targets: Sequence[Target],
     limits: Limits,
-    line: int | None = None,
+    at: Sequence[int] = (),
     codes: frozenset[str] = frozenset(),
     progress: Callable[[int, int], None] | None = None,
 ) -> Confirmation:
-    """Confirm the findings of files, or those at a 1-based line (of a loop: all findings in it)."""
+    """Confirm the findings of files, or those `at` a 1-based line (of a loop: all findings in it).
+
+    In a notebook, `at` is a code cell, or a code cell and the line in it.
+    """
     out = Confirmation()
     files: list[_File] = []
     count = 0
     for target in targets:
         try:
-            data = read_bytes(target.path, target.filename)
+            made = _prepare(target, at, codes, count)
         except SourceError as error:
             out.problems.append(str(error))
-            continue
-        if target.filename.endswith(".ipynb"):
-            out.problems.append(f"{target.filename}: notebooks are not confirmed; save the cells as a script")
-            continue
-        if not may_matter(data):
-            continue
-        made, left = _prepare(
-            Source.from_bytes(data, target.filename, target.path), target.config, target.root, line, codes, count
-        )
-        out.outcomes += left
-        if made is not None:
-            files.append(made)
-            count += len(made.work)
+        else:
+            if made is not None:
+                files.append(made)
+                count += len(made.work)
     work = [job for file in files for job in file.work]
     trouble: dict[int, str] = {}
     for start in range(0, len(work), BATCH):
@@ -78,35 +76,67 @@ def confirm(
         if progress is not None:
             progress(start + len(part), len(work))
     for file in files:
+        told = list(file.lost)
         for job in file.work:
-            out.outcomes += conclude(job, file.where, trouble.get(job.id, ""))
+            told += conclude(job, file.where, trouble.get(job.id, ""))
             if job.source:
                 out.slices.append((job.findings[0].filename, job.source))
-    out.outcomes.sort(key=lambda o: (o.finding.filename, o.finding.span, o.finding.code))
+        out.outcomes += told if file.book is None else (_in_its_cell(o, file.book) for o in told)
+    out.outcomes.sort(key=lambda o: (o.finding.filename, o.finding.cell or 0, o.finding.span, o.finding.code))
     return out
 
 
-def _prepare(
-    source: Source, config: Config, root: Path | None, line: int | None, codes: frozenset[str], first: int
-) -> tuple[_File | None, list[Outcome]]:
+def _prepare(target: Target, at: Sequence[int], codes: frozenset[str], first: int) -> _File | None:
+    """The work on one file; None where there is none. Raises SourceError."""
+    data = read_bytes(target.path, target.filename)
+    book = notebook.load(data, target.filename) if target.filename.endswith(".ipynb") else None
+    if not may_matter(data) or (book is None and target.filename.endswith(".ipynb")):
+        return None
+    source = Source.from_bytes(data, target.filename, target.path) if book is None else book.source
+    config = target.config
     try:
-        program = parse_any(source.text)
-    except ParseError:
-        return None, []
-    analysis = analyse(program, config, root, source.path)
+        program = parse_any(source.text, source.cells)
+    except ParseError as error:
+        cell, row = (None, error.row) if book is None else _cell_of(book, error.row)
+        raise SourceError(f"{where(target.filename, cell, row, error.column - 1)}: {error.message}") from None
+    analysis = analyse(program, config, target.root, source.path)
     if analysis is None:
-        return None, []
+        return None
     selected = config.codes_for(source.path)
     found = [d for d in diagnose(analysis, source) if d.code in selected and d.span.row < STRIDE]
     kept = suppress.apply(found, source.text, program.comments, filename=source.filename, selected=selected)
     kept = [d for d in kept if d.code >= "GA1" and (not codes or d.code in codes)]
-    if line is not None:
-        kept = _at(kept, line)
+    if at:
+        kept = _at(kept, at[0]) if book is None else _at_cell(kept, at, book)
     work, left = jobs(analysis, kept, first)
     lost = [
         Outcome(d, Status.INCONCLUSIVE, "the run that shows it needs another number for N", failed=False) for d in left
     ]
-    return _File(_where(analysis, source), work), lost
+    return _File(_where(analysis, source), work, lost, book)
+
+
+def _in_its_cell(out: Outcome, book: Notebook) -> Outcome:
+    """An outcome of a notebook's text, with its places counted within their cells."""
+
+    def placed(text: str) -> str:
+        return _LINE.sub(lambda m: "cell {}:{}".format(*_cell_of(book, int(m[1]))), text)
+
+    out.finding = book.place(out.finding)
+    out.reason, out.notes = placed(out.reason), [placed(note) for note in out.notes]
+    return out
+
+
+def _cell_of(book: Notebook, row: int) -> tuple[int, int]:
+    cell, span = book.locate(Span(row, 0, row, 0))
+    return cell, span.row
+
+
+def _at_cell(found: Sequence[Diagnostic], at: Sequence[int], book: Notebook) -> list[Diagnostic]:
+    """Findings in a code cell, or on a line of it."""
+    if len(at) == 1:
+        return [d for d in found if book.locate(d.span)[0] == at[0]]
+    first = next((cell.first_row for cell in book.cells if cell.number == at[0]), None)
+    return _at(found, first + at[1] - 1) if first is not None else []
 
 
 def _at(found: Sequence[Diagnostic], line: int) -> list[Diagnostic]:
@@ -118,10 +148,10 @@ def _at(found: Sequence[Diagnostic], line: int) -> list[Diagnostic]:
 def _where(analysis: Analysis, source: Source) -> Where:
     """The user's file and line for a program's row."""
 
-    def where(row: int) -> tuple[str, int]:
+    def place(row: int) -> tuple[str, int]:
         if analysis.project is not None and row >= STRIDE:
             path, span = located(Span(row, 0, row, 0))
             return (str(path), span.row) if path is not None else (source.filename, span.row)
         return source.filename, row
 
-    return where
+    return place
