@@ -356,6 +356,42 @@ async def test_notebook(client: LanguageClient, tmp_path: Path) -> None:
     await document.codes()
 
 
+def opened(client: LanguageClient, path: Path, texts: list[str]) -> Document:
+    """A notebook in the editor, its cells named by their index, and the last of them."""
+    uri = path.as_uri()
+    cells = [types.NotebookCell(types.NotebookCellKind.Code, f"{uri}#{n}") for n in range(len(texts))]
+    items = [types.TextDocumentItem(f"{uri}#{n}", "python", 1, text) for n, text in enumerate(texts)]
+    book = types.NotebookDocument(uri, "jupyter-notebook", 1, cells)
+    client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(book, items))
+    document = Document.__new__(Document)
+    document.client, document.uri, document.version, document.text = client, items[-1].uri, 1, texts[-1]
+    return document
+
+
+async def test_a_broken_cell_hides_nothing_of_the_others(client: LanguageClient, tmp_path: Path) -> None:
+    document = opened(client, tmp_path / "train.ipynb", ["loss = (", BAD])
+    await document.codes("GA101")
+    assert [d.code for d in client.diagnostics[document.uri.replace("#1", "#0")]] == ["GA000"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
+async def test_a_loop_of_a_notebook_is_confirmed_by_running(client: LanguageClient, tmp_path: Path) -> None:
+    path, texts = tmp_path / "train.ipynb", ["rate = 0.1\n\n", BAD]
+    cells = [{"cell_type": "code", "source": text, "outputs": []} for text in texts]
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}), encoding="utf-8")
+    document = opened(client, path, texts)
+    (d,) = await document.codes("GA101")
+    titles = [a.title for a in await document.all_actions(d.range)]
+    assert "Confirm GA101 by running its loop" in titles
+    params = types.ExecuteCommandParams("galint.confirm", [document.uri])
+    assert "confirmed by running" in await client.workspace_execute_command_async(params)
+    (d,) = client.diagnostics[document.uri]
+    assert "confirmed by running" in d.message
+    path.write_text("{}", encoding="utf-8")
+    assert await client.workspace_execute_command_async(params) is None
+
+
 async def test_a_closed_notebook_has_no_findings(client: LanguageClient, tmp_path: Path) -> None:
     uri = (tmp_path / "train.ipynb").as_uri()
     cell = types.NotebookCell(types.NotebookCellKind.Code, f"{uri}#a")

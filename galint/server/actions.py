@@ -64,7 +64,7 @@ def _of_finding(
     if d.code not in ("GA000", "GA001"):
         edit = convert.workspace_edit([ignoring(d, study.page)], study.page, encoding, versioned)
         yield types.CodeAction(f"Ignore {d.code} on this line", kind=kind, diagnostics=shown, edit=edit)
-        if can_run and study.page.path is not None and not study.page.is_notebook:
+        if can_run and study.page.path is not None:
             command = types.Command("Confirm by running", CONFIRM, arguments=[uri, d.code, d.span.row])
             title = f"Confirm {d.code} by running its loop"
             yield types.CodeAction(title, kind=kind, diagnostics=shown, command=command)

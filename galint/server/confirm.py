@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from galint import notebook
 from galint.diagnostic import Diagnostic
+from galint.server.documents import Page
 from galint.server.study import Study
 
 
@@ -24,6 +26,16 @@ def can_run(interpreter: str) -> bool:
     from importlib.util import find_spec
 
     return find_spec("torch") is not None
+
+
+def saved(page: Page) -> str | None:
+    """The text of a page as it lies on disk; None where it is no longer what it was. Raises OSError and SourceError."""
+    assert page.path is not None
+    data = page.path.read_bytes()
+    if not page.is_notebook:
+        return data.decode("utf-8", "replace").lstrip("\ufeff")
+    book = notebook.load(data, page.filename)
+    return book.source.text if book is not None else None
 
 
 async def measure(path: Path, interpreter: str, timeout: float) -> list[dict[str, Any]]:
@@ -57,7 +69,7 @@ def joined(study: Study, verdicts: list[dict[str, Any]]) -> dict[int, str]:
     """Index of a finding → what was measured about it."""
     out: dict[int, str] = {}
     for index, d in enumerate(study.report.diagnostics):
-        verdict = next((v for v in verdicts if _about(v, d)), None)
+        verdict = next((v for v in verdicts if _about(v, d, study.page)), None)
         if verdict is None:
             verdict = next((v for v in verdicts if v.get("rule") == d.code), None)
         if verdict is not None and verdict.get("status") in ("confirmed", "refuted", "consistent"):
@@ -73,6 +85,11 @@ _SAID = {
 }
 
 
-def _about(verdict: dict[str, Any], d: Diagnostic) -> bool:
+def _about(verdict: dict[str, Any], d: Diagnostic, page: Page) -> bool:
     finding = verdict.get("finding")
-    return isinstance(finding, dict) and finding.get("code") == d.code and finding.get("line") == d.span.row
+    cell, span = (None, d.span) if page.book is None else page.book.locate(d.span)
+    return isinstance(finding, dict) and (finding.get("code"), finding.get("cell"), finding.get("line")) == (
+        d.code,
+        cell,
+        span.row,
+    )

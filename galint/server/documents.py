@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -106,10 +106,8 @@ class Page:
     def source(self) -> Source:
         """The text that is analysed. A NUL, which Python does not allow, counts as a blank."""
         if self.is_notebook:
-            text = self.book.source.text if self.book is not None else ""
-        else:
-            text = self.parts[0][1].replace("\0", " ")
-        return Source(self.filename, text, self.path)
+            return replace(self.book.source, path=self.path) if self.book is not None else Source(self.filename, "")
+        return Source(self.filename, self.parts[0][1].replace("\0", " "), self.path)
 
     @cached_property
     def lines(self) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from lsprotocol import types
 
 from galint.discovery import forced_out, project_root
 from galint.driver import internal_error
-from galint.errors import ConfigError
+from galint.errors import ConfigError, SourceError
 from galint.server import confirm, convert
 from galint.server.documents import Desk, Page, path_of
 from galint.server.study import Study, add_fixes, carried, study
@@ -138,7 +138,9 @@ class Work:
         if found.broken and state.understood is not None:
             # Half-typed code: what was understood stays, moved with the text, below the syntax error.
             kept = carried(state.understood, page)
-            kept.report.diagnostics = [*found.report.diagnostics, *kept.report.diagnostics]
+            told = {(d.code, d.span) for d in found.report.diagnostics}  # of a notebook's other cells
+            older = [d for d in kept.report.diagnostics if (d.code, d.span) not in told]
+            kept.report.diagnostics = [*found.report.diagnostics, *older]
             found = kept
         elif not found.broken:
             if state.understood is not None and state.understood.page.source.text == page.source.text:
@@ -193,14 +195,14 @@ class Work:
         Returns the sentence shown to the user: about the finding of `code` at `row`, or about all without one.
         """
         found = await self.current(desk)
-        if found is None or found.page.path is None or found.page.is_notebook:
+        if found is None or found.page.path is None:
             return None
         try:
-            if found.page.path.read_bytes().decode("utf-8", "replace").lstrip("\ufeff") != found.page.source.text:
+            if confirm.saved(found.page) != found.page.source.text:
                 raise confirm.NotConfirmed("save the file first: what runs is the file on disk")
             settings = self.server.settings
             verdicts = await confirm.measure(found.page.path, settings.interpreter, settings.confirm_timeout)
-        except (confirm.NotConfirmed, OSError) as error:
+        except (confirm.NotConfirmed, SourceError, OSError) as error:
             self.server.tell(str(error), types.MessageType.Warning)
             return None
         measured = confirm.joined(found, verdicts)
