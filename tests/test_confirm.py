@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -238,6 +239,33 @@ def test_a_broken_file_is_said_to_be_broken_and_hides_no_other(folder: Path, tmp
     (tmp_path / "all.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}), encoding="utf-8")
     done = run(tmp_path, "all.ipynb")
     assert done.returncode == 2 and "all.ipynb:cell 1:1:" in done.stderr
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "html"])
+def test_what_was_measured_is_drawn(suffix: str, folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot = tmp_path / f"out.{suffix}"
+    done = run(folder, "--plot", str(plot), "train.py", "fine.py")
+    assert done.returncode == 1 and f"plot written to {plot}" in done.stderr
+    drawn = plot.read_bytes()
+    if suffix == "png":
+        assert drawn.startswith(b"\x89PNG")
+        return
+    text = drawn.decode()
+    assert "train.py:12 GA201 confirmed" in text and "fine.py" not in text
+    if suffix == "html":
+        assert "N·w = 4, 4, 4, 4" in text and not re.search(r"<script|<link|<img|src=|@import", text)
+
+
+def test_a_plot_without_findings_says_so_and_one_that_cannot_be_written_is_an_error(
+    folder: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    assert run(folder, "--plot", str(tmp_path / "none.svg"), "fine.py").returncode == 0
+    assert "no window was measured" in (tmp_path / "none.svg").read_text(encoding="utf-8")
+    assert run(folder, "--plot", "out.bmp", "train.py").returncode == 2
+    done = run(folder, "--plot", str(tmp_path / "gone" / "out.svg"), "train.py")
+    assert done.returncode == 2 and "cannot write" in done.stderr
 
 
 def test_exit_codes(folder: Path) -> None:

@@ -14,6 +14,7 @@ from galint.cli.options import config_options, overrides, selection_options
 from galint.cli.output import warn, write
 from galint.config.loading import Resolver
 from galint.errors import ConfigError, SourceError
+from galint.trace.command import plot_path
 
 
 @click.command(
@@ -31,6 +32,13 @@ from galint.errors import ConfigError, SourceError
     help="How to report.",
 )
 @click.option("-o", "--output-file", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=plot_path,
+    metavar="FILE",
+    help="Draw what was measured to FILE: .png, .svg or one self-contained .html.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto (CUDA where there is one), cpu, cuda, cuda:1 …")
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
@@ -43,6 +51,7 @@ def command(
     paths: tuple[str, ...],
     output_format: str,
     output_file: Path | None,
+    plot: Path | None,
     device: str,
     timeout: float,
     show_slice: bool,
@@ -98,6 +107,11 @@ def command(
         result.problems += part.problems
     for problem in result.problems:
         warn(problem)
+    if plot is not None:
+        from galint.trace.confirm_plot import plot_outcomes
+
+        plot_outcomes(result.outcomes, plot)
+        click.echo(f"plot written to {plot}", err=True)
     write(_rendered(result.outcomes, result.slices if show_slice else [], output_format, output_file), output_file)
     return exit_code(result.outcomes) or (2 if result.problems else 0)
 

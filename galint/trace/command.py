@@ -25,7 +25,8 @@ _EXIT = (
 PLOTS = (".png", ".svg", ".html")
 
 
-def _plot_path(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
+def plot_path(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
+    """A file name whose suffix says how to draw."""
     if value is not None and value.suffix.lower() not in PLOTS:
         raise click.BadParameter(f"the name must end in one of {', '.join(PLOTS)}")
     return value
@@ -44,7 +45,7 @@ def run_options(function: _F) -> _F:
                 help="How to report; the script's own output then goes to stderr.",
             ),
             click.option(
-                "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_plot_path, metavar="FILE",
+                "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=plot_path, metavar="FILE",
                 help="Draw the windows to FILE: .png, .svg or one self-contained .html.",
             ),
             click.option(
@@ -250,7 +251,7 @@ def _need_torch() -> None:
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
-    callback=_plot_path,
+    callback=plot_path,
     metavar="FILE",
     help="Write this plot as well: .png, .svg or .html.",
 )

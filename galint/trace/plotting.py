@@ -5,7 +5,9 @@ from __future__ import annotations
 import html as escaping
 import io
 import math
+import textwrap
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,16 +68,22 @@ def page(title: str, body: str) -> str:
 def trace_figure(trace: Trace) -> Any:
     """The figure of a trace: one row of plots an optimizer."""
     labels = list(dict.fromkeys(w.optimizer for w in trace.windows)) or ["no optimizer stepped"]
-    fig = figure(13, 3.8 * len(labels) + 0.6)
-    for row, label in enumerate(labels):
-        windows = [w for w in trace.windows if w.optimizer == label and w.measured][:SHOWN]
-        left, right = fig.add_subplot(len(labels), 2, 2 * row + 1), fig.add_subplot(len(labels), 2, 2 * row + 2)
-        _weights(left, windows, label)
-        _norms(right, windows, label)
+    return rows_figure([(label, [w for w in trace.windows if w.optimizer == label and w.measured]) for label in labels])
+
+
+def rows_figure(rows: Sequence[tuple[str, Sequence[Window]]]) -> Any:
+    """A figure with a row for each title and its measured windows: N·w, and the distance from the large batch."""
+    fig = figure(13, 4.0 * max(1, len(rows)) + 0.4)
+    parts = fig.subfigures(max(1, len(rows)), 1, squeeze=False)[:, 0]
+    for part, (title, windows) in zip(parts, rows, strict=False):
+        part.suptitle(textwrap.shorten(title, 130, placeholder=" …"), x=0.01, ha="left", fontweight="bold")
+        left, right = part.subplots(1, 2)
+        _weights(left, windows[:SHOWN])
+        _norms(right, windows[:SHOWN])
     return fig
 
 
-def _weights(axes: Any, windows: list[Window], label: str) -> None:
+def _weights(axes: Any, windows: Sequence[Window]) -> None:
     place = 0
     ticks: list[tuple[float, str]] = []
     for window in windows:
@@ -95,11 +103,11 @@ def _weights(axes: Any, windows: list[Window], label: str) -> None:
         axes.set_ylim(min(-0.1, *(v * 1.1 for w in windows for v in w.nw), 0), max(1.3, biggest * 1.15))
     step = max(1, len(ticks) // 20)
     axes.set_xticks([t for t, _ in ticks[::step]], [name for _, name in ticks[::step]])
-    axes.set(title=f"{label}: N·w of each micro-batch", xlabel="window", ylabel="N·w")
+    axes.set(title="N·w of each micro-batch", xlabel="window", ylabel="N·w")
     axes.grid(True, axis="y", alpha=0.25)
 
 
-def _norms(axes: Any, windows: list[Window], label: str) -> None:
+def _norms(axes: Any, windows: Sequence[Window]) -> None:
     shown = [w for w in windows if w.ratio is not None]
     places = [w.index for w in shown]
     axes.axhline(1, color="black", linewidth=1, linestyle="--")
@@ -112,7 +120,7 @@ def _norms(axes: Any, windows: list[Window], label: str) -> None:
     if biggest > 100:
         axes.set_yscale("symlog", linthresh=1)
     axes.set_xticks(places[:: max(1, len(places) // 20)])
-    axes.set(title=f"{label}: applied gradient against the large batch", xlabel="window")
+    axes.set(title="applied gradient against the large batch", xlabel="window")
     axes.legend(fontsize=8)
     axes.grid(True, axis="y", alpha=0.25)
 
@@ -120,9 +128,14 @@ def _norms(axes: Any, windows: list[Window], label: str) -> None:
 def plot_trace(trace: Trace, verdicts: list[Verdict], path: Path) -> None:
     """Write the plot of a trace; the suffix decides the form. Raises ConfigError when it cannot be written."""
     fig = trace_figure(trace)
+    save(fig, path, lambda: _html(trace, verdicts, fig))
+
+
+def save(fig: Any, path: Path, html: Callable[[], str]) -> None:
+    """Write a figure as PNG or SVG, or the page that holds it. Raises ConfigError when it cannot be written."""
     try:
         if path.suffix.lower() == ".html":
-            path.write_text(_html(trace, verdicts, fig), encoding="utf-8")
+            path.write_text(html(), encoding="utf-8")
         elif path.suffix.lower() == ".svg":
             path.write_text(svg_of(fig), encoding="utf-8")
         else:
