@@ -44,6 +44,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA304-generator_split_under_one_scaler": "the cleared gradients of the other network are taken for a window's",
     "ok_GA101-gan_with_optimizers_in_a_dict": "the cleared gradients of the other network are taken for a window's",
     "ok_GA103-parts_summed_before_backward": "a mean over the parts of a batch is seen as a division of its loss",
+    "ok_GA401-optimizer_made_anew_after_its_step": "an optimizer's micro-batches are counted by themselves",
     "GA601-joined_options_choose_the_way": "processes on several GPUs",
     "ok_GA201-rate_divided_by_n": "the gradient is N times the large batch's, and the learning rate an Nth",
     "ok_GA201-rate_divided_by_another_name": "the gradient is N times the large batch's, and the learning rate an Nth",

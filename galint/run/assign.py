@@ -182,9 +182,12 @@ class Assign(Evaluate):
         """Bind `target` to `value`, unpacking and retyping by name where the value says nothing."""
         if isinstance(target, p.Name):
             name = target.id
+            holder = frame.nonlocals.get(name, frame) if frame.nonlocals else frame
             if type(value) not in _SETTLED:
                 value = self._retype(name, name, value)
-            (frame.nonlocals.get(name, frame) if frame.nonlocals else frame).vars[name] = value
+                if type(value) is Optimizer:
+                    self.renew(holder.vars.get(name), value)
+            holder.vars[name] = value
         elif isinstance(target, p.Attr):
             receiver = self.eval(target.value, frame)
             self.set_attr(receiver, target.name, value, target)
@@ -236,6 +239,8 @@ class Assign(Evaluate):
             receiver.attrs[name] = value
             self.event("sync_flag", target.span, receiver.path, on=receiver.sync, known=truth is not None)
             return
+        if type(value) is Optimizer and isinstance(receiver, Opaque):
+            self.renew(receiver.attrs.get(name), value)
         setter = self.class_member(receiver.cls, f"{name}.setter") if isinstance(receiver, Instance) else None
         if isinstance(setter, Function):
             self.call_function(setter, [receiver, value], {}, target)

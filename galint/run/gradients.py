@@ -71,6 +71,15 @@ class Gradients(Unknowns):
         self.result.optimizers[key] = optimizer
         return key
 
+    def renew(self, old: Value | None, new: Optimizer) -> None:
+        """An optimizer made anew in the place of one that has just stepped goes on with the gradients of its parameters."""
+        if not isinstance(old, Optimizer) or not self.loops or old.modules != new.modules:
+            return
+        key = next((k for k, known in self.optimizers.items() if known is old), "")
+        ledger = self.result.ledgers.get(key)
+        if ledger and ledger.steps and ledger.steps[-1].position == tuple(f.iteration for f in self.loops):
+            self.optimizers[key] = self.result.optimizers[key] = new
+
     def freeze(self, modules: frozenset[int], wanted: bool | None) -> None:
         """`requires_grad` of parameters inside a training loop. What is frozen before the loops stays as it is: a network
         that is frozen as a whole and opened in parts is not told apart from one that is frozen.
