@@ -28,21 +28,5 @@ def train(batches, steps, every, rate):
             opt.zero_grad()
 
 
-class Trainer:
-    def __init__(self, net, every):
-        self.net, self.every = net, every
-        self.opt = optim.Adam(self.net.parameters())
-
-    def fit(self, steps, batches):
-        for turn in range(steps):
-            images, labels = next(batches)
-            loss = nn.functional.cross_entropy(self.net(images), labels) / self.every
-            loss.backward()
-            if (turn + 1) % self.every == 0:
-                self.opt.step()
-                self.opt = optim.Adam(self.net.parameters())
-                self.opt.zero_grad()
-
-
 if __name__ == "__main__":
     train(iter([(torch.randn(6, 8), torch.randint(0, 3, (6,))) for _ in range(12)]), 12, 4, 0.1)
