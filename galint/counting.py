@@ -68,13 +68,16 @@ def count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
     }
     for run in _runs(analysis):
         wiped |= run.facts.get("wiped", set())
-    stuck = {
-        f.span
-        for e in analysis.exploration.entries
-        for c in CHECKS
-        if c.code == "GA401"
-        for f in checked(analysis, e.base, c)
-    }
+    stuck, idle = (
+        {
+            f.span
+            for e in analysis.exploration.entries
+            for c in CHECKS
+            if c.code == code
+            for f in checked(analysis, e.base, c)
+        }
+        for code in ("GA401", "GA103")
+    )
     missed: dict[Span, str] = {}
     escapes = [e for run in _runs(analysis) for e in run.escapes]
     stopped = {run.stopped for run in _runs(analysis) if run.stopped}
@@ -96,8 +99,8 @@ def count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
             continue  # a library's own `backward`, which other files call
         if node is not None and any(n.span in understood for n in analysis.static.walk(node)):
             continue  # another branch of a loop that is understood
-        if site.span in executed and stuck and not covered:
-            understood.setdefault(site.holder, set()).add(site.span)  # understood: it never steps
+        if (site.span in executed and stuck and not covered) or site.span in idle:
+            understood.setdefault(site.holder, set()).add(site.span)  # understood: it never steps, or steps in vain
             continue
         if site.span in executed:
             reason = escapes[0][1] if escapes else "its gradients reach no optimizer step that galint can see"

@@ -16,7 +16,7 @@ from galint.source import Source
 SCRIPTS = fixtures()
 FIRST = {"GA101", "GA102", "GA201", "GA203", "GA301", "GA302", "GA401", "GA402", "GA403", "GA501", "GA601"}
 """The rules that were there first have four shapes each way."""
-OBSERVABLES = {"params", "allreduces", "ranks", "raises", "rate", "steps", "tokens", "none"}
+OBSERVABLES = {"params", "allreduces", "ranks", "raises", "rate", "steps", "idle", "tokens", "none"}
 
 
 def _name(path: Path) -> str:

@@ -93,6 +93,8 @@ def _shows(seen: Observation, observable: str) -> None:
             assert seen.unsynchronised > 0
         case "steps":
             assert seen.steps and all(step.micros == 1 for step in seen.steps), "each micro-batch has its own step"
+        case "idle":
+            assert seen.steps and all(step.micros == 0 for step in seen.steps), "no step applies anything"
         case "none" | "rate" | "tokens":
             assert seen.error < AGREES
         case _:
@@ -122,7 +124,7 @@ def test_repair_moves_the_parameters_of_a_wrong_gradient(script: Path, tmp_path:
     fixed = golden(script)
     assert fixed is not None
     apart = observe(script, tmp_path).distance(observe(fixed, tmp_path))
-    if observable in {"params", "rate", "steps", "tokens"}:
+    if observable in {"params", "rate", "steps", "idle", "tokens"}:
         assert apart > DIVERGES
     else:
         assert apart < AGREES

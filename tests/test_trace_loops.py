@@ -669,3 +669,37 @@ def test_a_trace_of_events_alone_puts_no_hook_on_the_parameters() -> None:
             assert all(bool(p._backward_hooks) is sampling_too for p in model.parameters())
             optimizer.step()
         assert not any(p._backward_hooks for p in model.parameters())
+
+
+def test_steps_without_any_backward_apply_nothing() -> None:
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch(model, optimizer) as t:
+        for _ in range(2):
+            optimizer.step()
+    assert [(v.rule, v.status) for v in t.verdicts] == [("GA103", Status.CONFIRMED)]
+    with pytest.raises(AssertionError, match="0 windows were measured"):
+        t.assert_large_batch()
+
+
+def test_gradients_written_by_hand_are_no_idle_steps() -> None:
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch(model, optimizer) as t:
+        for _ in range(2):
+            for parameter in model.parameters():
+                parameter.grad = torch.ones_like(parameter)
+            optimizer.step()
+    assert not any(v.status is Status.CONFIRMED for v in t.verdicts)
+
+
+def test_an_optimizer_whose_turn_has_not_come_is_not_accused() -> None:
+    model, other = nn.Linear(4, 2), nn.Linear(4, 2)
+    first, second = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (model, other))
+    with watch(model, first) as t:
+        for _ in range(2):
+            model(torch.randn(3, 4)).mean().backward()
+            first.step()
+            second.step()
+            first.zero_grad()
+    assert not any(v.rule == "GA103" for v in t.verdicts)

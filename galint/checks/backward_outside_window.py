@@ -1,4 +1,4 @@
-"""GA103: backward runs only on the stepping micro-batch, so the others never contribute."""
+"""GA103: backward runs only on the stepping micro-batch, or on none, so the others never contribute."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.checks.windows import calls, divides_by, program_nodes, recurrent
-from galint.ledger import OptimizerLedger, Step
+from galint.ledger import OptimizerLedger, Step, mean_formula
 from galint.run.facts import BackwardFact
+from galint.run.nodes import terminal
+from galint.run.reach import BACKWARD
+from galint.run.summary import in_vain
 from galint.source import Span
 
 CODE = "GA103"
 WITNESS = "even"
+_READS = frozenset({"float", "print", "str", "isnan", "isfinite", "isinf", "item"})
+"""Calls that look at a loss and do nothing else with it."""
 
 
 def check(view: View) -> Iterator[Finding]:
     """N forwards, one backward of a loss divided by N, one step."""
     if view.run.facts.get("closure") or view.run.facts.get("manual_grad"):
         return
+    yield from _never(view)
     orders = {b.seq: b for b in view.run.backwards}
     seen: set[Span] = set()
     for ledger in view.ledgers:
@@ -50,6 +56,43 @@ def check(view: View) -> Iterator[Finding]:
                 related=view.places(step),
                 applied=f"g{n}/{n}",
             )
+
+
+def _never(view: View) -> Iterator[Finding]:
+    """`if N > 1: loss = loss / N` and the only backward under its `else`."""
+    for stmt, step in in_vain(view.run):
+        if not _only_scales(view, stmt):
+            continue
+        guard = next(g for g in step.guards if g.moduli)
+        n = max(value for _, value in guard.moduli)
+        for part in (n for side in (stmt.body, stmt.orelse) for s in side for n in view.static.walk(s)):
+            if isinstance(part, p.Call) and terminal(part.func) in {"backward", "manual_backward"}:
+                yield Finding(
+                    CODE,
+                    part.span,
+                    f"`{p.text(stmt.test)}` keeps the backward from running: the steps apply no gradient unless N is 1",
+                    window=n,
+                    related=(
+                        (stmt.span, "decides by N"),
+                        (guard.span, "the step's guard"),
+                        (step.span, "the optimizer step"),
+                    ),
+                    applied="0",
+                    expected=mean_formula(n),
+                )
+
+
+def _only_scales(view: View, stmt: p.If) -> bool:
+    """Whether the side without a backward computes a loss and hands it to nothing that could run one out of sight."""
+    side = next((s for s in (stmt.body, stmt.orelse) if BACKWARD not in view.static.body_tags(s)), ())
+    if not all(isinstance(s, (p.Assign, p.AugAssign, p.Pass)) for s in side):
+        return False
+    if any(isinstance(n, p.Call) for s in side for n in view.static.walk(s)):
+        return False
+    backwards = [n for s in (*stmt.body, *stmt.orelse) for n in view.static.walk(s) if isinstance(n, p.Call)]
+    losses = {n.id for c in backwards for n in view.static.walk(c) if isinstance(n, p.Name)}
+    given = (c for c in calls(view) if c not in backwards and terminal(c.func) not in _READS)
+    return not any(isinstance(a.value, p.Name) and a.value.id in losses for c in given for a in c.args)
 
 
 def _only(

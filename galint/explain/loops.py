@@ -17,7 +17,7 @@ from galint.run.explore import EntryRuns, Exploration
 from galint.run.facts import RunResult
 from galint.run.project import located
 from galint.run.static import Static
-from galint.run.summary import parts
+from galint.run.summary import in_vain, parts
 from galint.source import Span
 
 _KINDS = 5
@@ -52,7 +52,7 @@ def views(
         if runs is not None:
             out.append(_loop(exploration.static, program, filename, lines, places, span, runs))
         else:
-            out.append(_never(filename, lines, places, span))
+            out.append(_never(exploration, filename, lines, places, span))
     for span, reason in missed:
         place = places.get(span)
         out.append(
@@ -144,11 +144,18 @@ def _places(program: p.Program) -> dict[Span, _Place]:
     return out
 
 
-def _never(filename: str, lines: Sequence[str], places: dict[Span, _Place], span: Span) -> LoopView:
-    """A loop that galint follows to its end without an optimizer step."""
+def _never(
+    exploration: Exploration, filename: str, lines: Sequence[str], places: dict[Span, _Place], span: Span
+) -> LoopView:
+    """A loop that galint follows to its end without an optimizer step, or without a backward before its steps."""
     place = places.get(span)
     end, function = (place.end_row, place.function) if place else (span.end_row, "")
-    return LoopView(filename, span, end, _line(lines, span), function, True, reason="no optimizer step ever runs")
+    idle = (stmt for e in exploration.entries for stmt, _ in in_vain(e.base) if span.row <= stmt.span.row <= end)
+    stmt = next(idle, None)
+    why = (
+        f"no backward runs unless N is 1: `{p.text(stmt.test)}`" if stmt is not None else "no optimizer step ever runs"
+    )
+    return LoopView(filename, span, end, _line(lines, span), function, True, reason=why)
 
 
 def _line(lines: Sequence[str], span: Span) -> str:

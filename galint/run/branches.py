@@ -12,7 +12,7 @@ from galint.run.intervals import Interval
 from galint.run.match import matches
 from galint.run.names import ONE_WINDOW
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
-from galint.run.reach import BACKWARD, GRADIENT, STEP, WRAP, ZERO
+from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP, WRAP, ZERO
 from galint.run.summed import sums
 from galint.run.unknowns import RANKS, setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
@@ -81,6 +81,10 @@ class Branches(Assign):
             key = setting(stmt.test, value)
             taken = self.scenario.choices.get(key.removeprefix("not "))
             truth = truth if taken is None else taken != key.startswith("not ")
+        if self.loops and isinstance(value, Lit) and value.keys:
+            missed, passed = (else_tags, body_tags) if truth else (body_tags, else_tags)
+            if BACKWARD in missed and not passed & GRADIENT - {SCALE}:
+                self.result.facts.setdefault("passed_by", {})[stmt] = value.keys
         if self.loops and isinstance(value, Lit) and not value.keys and self.static.skips_loss(stmt, bool(truth)):
             self.result.facts.setdefault("skipped_losses", set()).update(self.static.names_in(stmt.test))
         moduli = value.moduli if isinstance(value, Lit) else ()

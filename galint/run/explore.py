@@ -18,6 +18,7 @@ from galint.run.static import Static
 from galint.run.summary import (
     both,
     guards_of,
+    in_vain,
     loops_of,
     multiple,
     negation,
@@ -119,7 +120,7 @@ class Explorer(Fitting):
                 if any(ledger.steps for ledger in result.ledgers.values()) or not result.backwards:
                     executed |= result.executed
                 reached |= {id(b) for b in result.backwards}
-            if runs.base.backwards or any(r.backwards for _, r in runs.flips):
+            if runs.base.backwards or any(r.backwards for _, r in runs.flips) or in_vain(runs.base):
                 out.entries.append(runs)
             elif entry.function is not None and BACKWARD in self._own(entry.function):
                 out.unreached.append((entry.function, runs.base.stopped or "no backward ran"))
@@ -140,7 +141,10 @@ class Explorer(Fitting):
                 or self._past_checks(entry, scenario, first)
             )
             if flipped is None:
-                return EntryRuns(entry, first, first)
+                base, scenario = self._adapted(entry, first, scenario)
+                if not in_vain(base):
+                    return EntryRuns(entry, first, first)
+                return self._with_tail(entry, base, scenario, self.window_of(base, scenario))
             first, scenario = flipped
         if first.facts.get("on_none"):
             first, scenario = self._toward_training(entry, scenario, first, avoid="on_none") or (first, scenario)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from galint import program as p
+from galint.ledger import Step
 from galint.run.facts import RunResult
 from galint.run.names import TPU
 from galint.run.scenario import Choice
@@ -103,3 +105,16 @@ def signature(run: RunResult) -> tuple[Any, ...]:
             )
         )
     return tuple(parts)
+
+
+def in_vain(run: RunResult) -> list[tuple[p.If, Step]]:
+    """Conditions about N on whose other side alone a backward stands, where a step by that N has nothing to apply."""
+    if run.backwards or run.escapes:
+        return []
+    asked: dict[p.If, frozenset[str]] = run.facts.get("passed_by", {})
+    steps = [(step, guard) for k in run.ledgers.values() for step in k.steps for guard in step.guards if guard.moduli]
+    return [
+        (stmt, next(step for step, guard in steps if guard.keys & keys))
+        for stmt, keys in asked.items()
+        if any(guard.keys & keys and any(n > 1 for _, n in guard.moduli) for _, guard in steps)
+    ]

@@ -107,6 +107,14 @@ class _Try:
         return bool(self.trace.windows)
 
     @property
+    def idle(self) -> bool:
+        """Whether it ran to its end, for certain, with steps and no backward."""
+        result = self.result
+        return bool(result["steps"]) and not (
+            result["backwards"] or result["failed"] or result["error"] or self.guessed
+        )
+
+    @property
     def measured(self) -> bool:
         """Whether a step was measured."""
         return any(w.measured for w in self.trace.windows)
@@ -174,6 +182,13 @@ def _decide(d: Diagnostic, job: Job, tries: dict[str, _Try], trouble: str) -> Ou
     ):
         sliced = None
     if sliced is None and replayed is None:
+        tried = tries.get("slice")
+        if d.code == "GA103" and tried is not None and tried.idle:
+            steps = tried.result["steps"]
+            return Outcome(
+                d, Status.CONFIRMED, "the steps apply no gradient", f"{steps} steps, no backward", how="slice",
+                windows=tried.trace.windows, device=tried.result["device"],
+            )  # fmt: skip
         why = (
             trouble
             or job.no_slice

@@ -168,6 +168,7 @@ def run(job: dict[str, Any], how: str, device: Any, rank: int, world: int) -> di
         "verdicts": [to_json(v) for v in replayer.verdicts] if replayer is not None else [],
         "events": len(trace.events),
         "backwards": sum(e.kind == "backward" for e in trace.events),
+        "steps": sum(e.kind == "step" for e in trace.events),
         "error": error,
         "failed": failed or (recorder.internal or ""),
         "line": line,

@@ -33,6 +33,14 @@ def unsupported(case: Case) -> None:
         case.say(rule, Status.INCONCLUSIVE, first, "", "", f"unsupported: {reason}", windows=same)
 
 
+def idle(case: Case) -> None:
+    """GA103: no backward ever ran before the steps."""
+    if len(case.windows) > 1 and all(w.idle and not w.unsupported for w in case.windows):
+        measured, reference = f"{len(case.windows)} steps, no backward", "a backward on each micro-batch"
+        reason = "no backward ran: the steps apply no gradient"
+        case.say("GA103", Status.CONFIRMED, case.windows[0], measured, reference, reason, windows=case.windows)
+
+
 def cleared(case: Case) -> None:
     """GA101: micro-batches that a zero_grad removed before the step."""
     found = []

@@ -33,6 +33,8 @@ def judge(trace: Trace) -> list[Verdict]:
     for label in dict.fromkeys(w.optimizer for w in trace.windows):
         case = Case(label, [w for w in trace.windows if w.optimizer == label])
         _lengths(case)
+        if all(w.idle for w in trace.windows):  # else another optimizer's turn may not have come
+            gradient.idle(case)
         for check in CHECKS:
             check(case)
         answer += case.verdicts

@@ -126,6 +126,8 @@ class Window:
     loader: bool = False
     """Whether a data loader was seen, so that ends of epochs are known."""
     skipped: bool = False
+    idle: bool = False
+    """No backward reached the step, and `.grad` held nothing else."""
     tail: bool = False
     dropped: int = 0
     """Micro-batches of a partial window that an end of epoch threw away before this one began."""

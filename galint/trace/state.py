@@ -142,6 +142,8 @@ class OptimizerState:
         for entry in self.pending:
             if entry.coefficient == 0 and entry.micro.seq in applied_elsewhere:
                 entry.micro.elsewhere = True
+        if self.captured is not None and not self.pending:
+            window.idle = not bool(self.captured[0].any())
         if self.captured is not None and window.unsupported is None and self.pending:
             applied, _, before = self.captured
             measure(window, self.pending, applied, self.stale, self.stale_coefficient, set(self.lengths))

@@ -83,9 +83,11 @@ def scheduler_horizon(s: Situation) -> Iterator[Candidate]:
 
 
 def backward_outside_window(s: Situation) -> Iterator[Candidate]:
-    """GA103: every micro-batch runs backward: in front of the guard, or inside the loop."""
+    """GA103: every micro-batch runs backward: in front of the guard, behind the condition about N, or inside the loop."""
     stmt = s.place
     for guard in s.outline.above(stmt):
+        if isinstance(guard, p.If) and stmt in guard.orelse:
+            yield from _behind(s, stmt, guard)
         if isinstance(guard, p.If):
             yield from _before(s, stmt, guard)
         if isinstance(guard, (p.For, p.While, p.FunctionDef)):
@@ -112,6 +114,17 @@ def _before(s: Situation, stmt: p.Stmt, guard: p.Stmt) -> Iterator[Candidate]:
     except Unfixable:
         return
     yield s.done(editor, "run backward on every micro-batch, in front of the guard")
+
+
+def _behind(s: Situation, stmt: p.Stmt, condition: p.Stmt) -> Iterator[Candidate]:
+    editor = s.editor()
+    try:
+        lines = editor.take(stmt)
+        editor.delete(stmt)
+        editor.insert_after(condition, lines)
+    except Unfixable:
+        return
+    yield s.done(editor, "run backward whatever N is")
 
 
 def _moved(
