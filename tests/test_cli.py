@@ -437,12 +437,15 @@ def test_watch_checks_again_when_a_file_changes(tmp_path: Path) -> None:
         [sys.executable, "-m", "galint", "--watch", "--output-format", "concise", "--select", "GA201"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        assert process.stderr is not None
-        assert "watching" in process.stderr.readline()
-        (tmp_path / "a.py").write_text(text.replace(" / 4", ""))
-        assert "watching" in process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        try:
+            assert process.stderr is not None
+            assert "watching" in process.stderr.readline()
+            (tmp_path / "a.py").write_text(text.replace(" / 4", ""))
+            assert "watching" in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()  # what has not ended by now never would
     assert out.count("a.py") == 1 and "GA201" in out
     assert process.returncode == 130 and "Traceback" not in err
 
