@@ -272,9 +272,11 @@ class Branches(Assign):
         return bool(steps) and all(isinstance(s, p.If) and "%" in p.text(s.test) for s in steps)
 
     def _starts_loss(self, stmt: p.If, frame: Frame) -> bool:
-        """True where the body gives a loss that is still the number 0, or None, its first term: a program that goes on to
-        `backward` cannot have left the condition false everywhere."""
+        """True where the body gives a loss that is still the number 0, None or nothing at all its first term: a program that
+        goes on to `backward` cannot have left the condition false everywhere."""
         for name in self.static.loss_terms(stmt):
+            if name in self.static.sent_back and frame.find(name) is None:
+                return True
             old = self.resolve(frame.vars.get(name, TRUE))
             if isinstance(old, Lit) and (old.value is None or (old.value == 0 and old.value is not False)):
                 return True

@@ -80,6 +80,15 @@ class Static(Reach):
             known = self._terms[node] = () if node.orelse else tuple(self._given_losses(node))
         return known
 
+    @property
+    def sent_back(self) -> frozenset[str]:
+        """The names that `backward` is called of."""
+        return self.once("sent back", self._find_sent_back)
+
+    def _find_sent_back(self) -> frozenset[str]:
+        calls = (c.func for c in self.calls if isinstance(c.func, p.Attr) and c.func.name == "backward")
+        return frozenset(n.id for func in calls for n in self.walk(func.value) if isinstance(n, p.Name))
+
     def skips_loss(self, node: p.If, taken: bool) -> bool:
         """Whether the side that is not taken computes a loss, where the other one computes none."""
         known = self._sides.get(node)
