@@ -142,6 +142,21 @@ def test_lightning_divides_by_n_and_steps_after_the_epochs_last_micro_batch() ->
     assert applied == [(1 + 2 + 3 + 4) / 4, (5 + 6) / 4]
 
 
+def test_ignite_runs_handlers_by_the_count_over_all_epochs() -> None:
+    engine = pytest.importorskip("ignite.engine")
+    log: list[object] = []
+    trainer = engine.Engine(lambda engine, batch: log.append(engine.state.iteration))
+
+    @trainer.on(engine.Events.EPOCH_COMPLETED)
+    @trainer.on(engine.Events.ITERATION_COMPLETED(every=4))
+    def update() -> None:  # one without a parameter is not given the engine
+        log.append("update")
+
+    trainer.add_event_handler(engine.Events.EPOCH_COMPLETED(every=2), lambda engine, more: log.append(more), "second")
+    trainer.run(range(5), max_epochs=2)
+    assert log == [1, 2, 3, 4, "update", 5, "update", 6, 7, 8, "update", 9, 10, "update", "second"]
+
+
 def test_ignites_supervised_trainer_divides_by_n_and_counts_over_epochs() -> None:
     engine = pytest.importorskip("ignite.engine")
     model = torch.nn.Linear(1, 1, bias=False)

@@ -11,7 +11,7 @@ from galint.run.iterate import drive
 from galint.run.loops import Loops
 from galint.run.names import CONFIG, FRAMEWORKS
 from galint.run.nodes import path_terminal, terminal
-from galint.run.values import NONE, Class, Context, External, Function, Lit, Opaque, Value
+from galint.run.values import NONE, Class, Context, External, Function, Lit, Opaque, Partial, Value
 
 _PROTOCOL = frozenset({"", "StopIteration", "IndexError", "StopAsyncIteration", "SystemExit", "KeyboardInterrupt"})
 """Exceptions that a program steers by, and `raise` alone, which hands one on."""
@@ -124,7 +124,12 @@ class Execute(Loops):
         """A function definition; a property's setter is kept beside its getter."""
         role = next((d.name for d in stmt.decorators if isinstance(d, p.Attr) and terminal(d.value) == stmt.name), "")
         name = f"{stmt.name}.{role}" if role in {"setter", "deleter"} else stmt.name
-        frame.vars[name] = self.make_function(stmt, frame)
+        made = frame.vars[name] = self.make_function(stmt, frame)
+        for decorator in reversed(stmt.decorators):
+            if isinstance(decorator, p.Call) and isinstance(decorator.func, p.Attr) and decorator.func.name == "on":
+                registers = self.eval(decorator, frame)  # `@trainer.on(Events.EPOCH_COMPLETED)`
+                if isinstance(registers, Partial):
+                    self.call_value(registers, [made], {}, decorator, frame)
 
     def make_function(self, stmt: p.FunctionDef, frame: Frame) -> Function:
         """The function value of a definition."""
