@@ -254,6 +254,11 @@ class Gradients(Unknowns):
             self.result.facts.setdefault("wiped", set()).update(e.span for e in self.base.fresh())
         self.base.clear(self._mark("clear", span, self.base, what))
 
+    def clear_applied(self) -> None:
+        """A `zero_grad` of something out of sight: what steps have applied is gone, what they have not may be another's."""
+        for ledger in (*self.result.ledgers.values(), self.base):
+            ledger.pending = ledger.fresh()
+
     def _mark(self, kind: str, span: Span, ledger: OptimizerLedger, owner: str, detail: str = "") -> Mark:
         fresh = ledger.fresh()
         return Mark(

@@ -84,6 +84,12 @@ def _zero_grad(m: Calls, s: Site) -> Value | None:
     return NONE
 
 
+def _some_zero_grad(m: Calls, s: Site) -> Value | None:
+    """`self.trainer.zero_grad()` of a wrapper that another file defines."""
+    m.clear_applied()
+    return NONE
+
+
 def _first_step(m: Calls, s: Site) -> Value | None:
     """Sharpness-aware minimisation, first half: the gradient moves the weights to where the second backward is taken."""
     if not isinstance(s.receiver, Optimizer):
@@ -203,6 +209,7 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("optimizer", "first_step"): _first_step,
     ("optimizer", "second_step"): _second_step,
     ("optimizer", "zero_grad"): _zero_grad,
+    ("*", "zero_grad"): _some_zero_grad,
     ("optimizer", "add_param_group"): _add_param_group,
     ("optimizer", "to_dict"): _all_of,
     ("optimizer", "values"): _all_of,
