@@ -302,10 +302,10 @@ class Attributes(Gradients):
             below, above, _ = bounds
             if below is None and isinstance(above, Opaque) and rounded(above) is not None and not value.data:
                 return Iterable("islice", [value], above)  # `batches[: len(batches) // N * N]`
-            if value.data or value.kind == "loader":
-                return Opaque(
-                    f"{value.path}[…]", data=True, born=max([value.born, *(self.born_of(b) for b in bounds if b)])
-                )
+            born = max([value.born, *(self.born_of(b) for b in bounds if b)])
+            cut = born > value.born and not (value.kind or value.role or value.modules)  # by what a loop counts
+            if value.data or value.kind == "loader" or cut:
+                return Opaque(f"{value.path}[…]", data=True, born=born)
             return value
         return Opaque(p.text(node), data=self.is_data(value))
 
