@@ -7,7 +7,7 @@ from galint.run.compare import spelled
 from galint.run.frame import Frame
 from galint.run.machine import arithmetic
 from galint.run.nodes import path_terminal, terminal
-from galint.run.reach import STEP
+from galint.run.reach import BACKWARD, STEP
 from galint.run.tensors import Tensors
 from galint.run.unknowns import LIMIT
 from galint.run.values import LONGEST, Class, External, Function, Instance, Lit, Opaque, Seq, Tensor, Value
@@ -46,6 +46,13 @@ class Arithmetic(Tensors):
             role = "other" if not isinstance(left, Lit) or left.is_number else ""
             if role and STEP in self.test_tags and right.deferred is not None and right.deferred[0] in {"//", "/"}:
                 role = "window"  # `(i + 1) % (batch // micro_batch)`
+            if (
+                right.deferred is not None
+                and right.deferred[0] in {"//", "/"}
+                and not self.test_tags & {STEP, BACKWARD}
+            ):
+                if isinstance(left, Lit) and left.is_number and left.value == 0:
+                    return left  # `updates % (len(loader) // n)`: no number has to be made up for it
             wanted = self.demand(right, role, right_node)
             right = wanted or right
         if (

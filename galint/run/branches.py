@@ -56,6 +56,7 @@ class Branches(Assign):
                 not self.loops
                 and not raises(stmt.orelse if truth else stmt.body)
                 and not (body_tags if truth else else_tags) & {BACKWARD, STEP}  # `sys.exit(main())`
+                and not (isinstance(stmt.test, p.Compare) and p.text(stmt.test.left) == "__name__")
             )
         ):
             truth = not truth  # an argument check: the program's path is the other side
