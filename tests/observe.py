@@ -376,6 +376,9 @@ def observe(script: Path, folder: Path) -> Observation:
         warnings.simplefilter("ignore")  # torch itself warns of a scheduler that is ahead of its optimizer
         try:
             runpy.run_path(str(script), run_name="__main__")
+        except SystemExit as end:
+            if end.code:
+                raise
         except Exception as error:
             recorder.seen.raised = error
         finally:
