@@ -165,6 +165,11 @@ class Compare(Attributes):
 
     def compare(self, op: str, left: Value, right: Value, left_node: p.Expr, right_node: p.Expr, node: p.Expr) -> Value:
         """One comparison of two values."""
+        if op not in {"is", "is not", "in", "not in"}:  # `import settings`, `settings.N > 1`
+            if isinstance(left, External) and isinstance(right, Lit) and right.is_number:
+                left = Opaque(left.name)
+            elif isinstance(right, External) and isinstance(left, Lit) and left.is_number:
+                right = Opaque(right.name)
         left, right = self.resolve(left), self.resolve(right)
         both = type(left) is Lit and type(right) is Lit
         if (

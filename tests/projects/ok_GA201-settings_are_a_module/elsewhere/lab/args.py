@@ -1,0 +1,1 @@
+accumulate = 4
