@@ -97,9 +97,9 @@ def test_texts_for_excerpts_are_read_once(tmp_path: Path) -> None:
     outcome = Outcome()
     outcome.targets, outcome.texts = targets, {"<stdin>": b"given\n"}
     texts = output.Texts(outcome)
-    assert list(texts.lines("a.py", []))[:2] == ["one", "two"]
+    assert list(texts.lines("a.py", None))[:2] == ["one", "two"]
     path.unlink()
-    assert list(texts.lines("a.py", []))[:2] == ["one", "two"]
+    assert list(texts.lines("a.py", None))[:2] == ["one", "two"]
     assert list(texts.lines("<stdin>", None))[:1] == ["given"]
     assert list(texts.lines("b.ipynb", 1)) == ["x = 1", "y = 2"]
     assert list(texts.lines(str(tmp_path / "c.ipynb"), 1)) == []
