@@ -129,11 +129,15 @@ def _step_beside_the_guard(view: View) -> Iterator[Finding]:
 
 def _start_unknown(view: View, cadence: Cadence) -> bool:
     """True where the counter's first value is given by a caller or read from a checkpoint, as no number of epochs is."""
-    keys = cadence.guard.keys if cadence.guard is not None else ()
+    if cadence.guard is None:
+        return False
     read = {
-        k for k in keys if "[" in k and view.run.roles.get(k) == "counter" and "epoch" not in path_terminal(k).lower()
+        k
+        for k in cadence.guard.keys
+        if "[" in k and view.run.roles.get(k) == "counter" and "epoch" not in path_terminal(k).lower()
     }
-    return bool(read) or any(k.endswith("@start") for k in keys)
+    asked = {k for e in view.guard_events if e.span == cadence.guard.span for k in e.data["keys"]}
+    return bool(read) or any(k.endswith("@start") for k in asked)
 
 
 def _drawn(view: View, keys: frozenset[str]) -> bool:
