@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -117,13 +118,20 @@ def _rescaled(view: View) -> bool:
 def steady(view: View, steps: list[Step]) -> list[Step]:
     """Full windows in the middle of each training loop's run, and the first one if it is alone.
 
-    Loops that train one after the other with one optimizer each have theirs.
+    Loops that train one after the other with one optimizer each have theirs. Where no number gates the steps, a few
+    longer windows among short ones are what a pass without a step left to the next one.
     """
     full: dict[Span | None, list[Step]] = {}
+    windows = Counter(view.top_of(s.window[-1]) for s in steps if s.window)
     for step in steps:
         if len(dict.fromkeys(step.window)) > 1:
             full.setdefault(view.top_of(step.window[-1]), []).append(step)
-    return [step for group in full.values() for step in group[1:3] or group[:1]]
+    return [
+        step
+        for top, group in full.items()
+        if 2 * len(group) >= windows[top] or any(guard.moduli for step in group for guard in step.guards)
+        for step in group[1:3] or group[:1]
+    ]
 
 
 def is_accumulation(view: View, step: Step, guarded: bool) -> bool:

@@ -207,7 +207,7 @@ class Compare(Attributes):
             if outcome is not None:
                 moduli = left.moduli + right.moduli
                 if left.is_number and right.is_number and self._is_counterlike(op, left, right):
-                    if isinstance(right.value, int) and not left.moduli:
+                    if isinstance(right.value, int) and not left.moduli and node not in self.static.limits:
                         moduli = (*moduli, self._countdown(left, right) or self._bound(right, right_node))
                 return Lit(outcome, left.keys | right.keys, moduli[-4:], max(left.born, right.born))
         out = Opaque(f"{spelled(left)} {op} {spelled(right)}", data=self.is_data(left) or self.is_data(right))

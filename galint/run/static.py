@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from galint import program as p
 from galint.run.intervals import Interval, interval_of, number_asked
 from galint.run.kinds import LOSS_NAME
+from galint.run.limits import limits_in
 from galint.run.nodes import asks_elements, asks_length, bails, terminal
 from galint.run.reach import BACKWARD, STEP, ZERO, Reach
 
@@ -37,6 +38,7 @@ class Static(Reach):
         self.window_names: set[str] = set()
         self.counters: set[str] = set()
         """Names that stand left of `% N` in a step's guard."""
+        self.limits: set[p.Node] = set()
         self._asked: dict[str, list[p.Node]] = defaultdict(list)
         """Where each of them does."""
         self._counting: dict[str, set[p.For | None]] = {}
@@ -291,6 +293,7 @@ class Static(Reach):
                 loops = [s for s in stmt.body if isinstance(s, (p.For, p.While))]
                 if STEP not in inside or not any(self._trains_itself(s) for s in loops):
                     out.append(stmt.test)
+                self.limits |= {*limits_in(stmt, self)}
             return [stmt.body, stmt.orelse]
         if isinstance(stmt, (p.For, p.While)):
             inside = self.body_tags(stmt.body)
@@ -381,7 +384,7 @@ class Static(Reach):
     def _divisors(self, expr: p.Expr, out: set[str]) -> None:
         within = {n for call in self.walk(expr) if asks_elements(call) for n in self.walk(call)}
         for node in self.walk(expr):
-            if node in within:
+            if node in within or node in self.limits:
                 continue
             if isinstance(node, p.BinOp) and node.op == "%":
                 out.add(terminal(node.right))
