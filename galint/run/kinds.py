@@ -38,7 +38,7 @@ def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
         return ""
     clears = "zero_grad" in uses and not _MODULE.match(name)  # DeepSpeed's engine goes by the network's name
     if "backward" in called_with and "step" in uses and not clears and not _OPTIMIZER.search(name):
-        return "engine"
+        return "scaler" if "step" in called_with else "engine"  # `helper.step(optimizer)`: the engine has its own
     if "unscale_" in uses or _SCALER.search(name):
         return "scaler"
     if _SCHEDULER.search(name) and not {"zero_grad", "step"} <= uses and not _NOT_SCHEDULER.search(name):

@@ -13,7 +13,7 @@ from galint import program as p
 from galint.run.machine import NOWHERE
 from galint.run.site import Site
 from galint.run.unknowns import setting
-from galint.run.values import NONE, Context, Lit, Opaque, Optimizer, Seq, Tensor, Value
+from galint.run.values import NONE, Context, Instance, Lit, Opaque, Optimizer, Seq, Tensor, Value
 from galint.semantics.backward import as_loss
 from galint.semantics.types import Meaning
 
@@ -87,6 +87,9 @@ def _optimizers(value: Value | None) -> list[Optimizer]:
         return [value]
     if isinstance(value, Seq):
         return [v for v in value.elts if isinstance(v, Optimizer)]
+    if isinstance(value, Instance):  # a wrapper with a schedule of its own
+        held = [v for v in value.attrs.values() if isinstance(v, Optimizer)]
+        return held if len(held) == 1 else []
     return []
 
 
@@ -106,7 +109,8 @@ def _update(m: Calls, s: Site) -> Value | None:
     if not enabled(m, s.receiver):
         return NONE
     path = _path(s.receiver)
-    m.scale_generation[path] = m.scale_generation.get(path, 0) + 1
+    for own in (path, f"{path}.scaler"):  # a helper's `update` is its scaler's
+        m.scale_generation[own] = m.scale_generation.get(own, 0) + 1
     held = max((ledger.held() for ledger in m.result.ledgers.values()), default=0)
     m.event("scaler_update", s.span, path, pending=held)
     for ledger in m.result.ledgers.values():
