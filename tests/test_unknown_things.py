@@ -11,6 +11,7 @@ from paper import UNKNOWN, python, run, variables
 
 from galint.run.calls import Calls
 from galint.run.scenario import Scenario
+from galint.run.unknowns import RANKS
 from galint.run.values import Module, Opaque, Seq, Tensor, Value
 
 SETUP = """\
@@ -887,3 +888,17 @@ def test_comparisons_with_unknown_things(text: str, out: object) -> None:
     pairs = zip(found, out, strict=True) if isinstance(out, tuple) else [(found, out)]
     for seen, wanted in pairs:
         assert type(seen) is type(wanted) and (wanted is UNKNOWN or seen == wanted)
+
+
+@pytest.mark.parametrize(
+    ("asked", "ranks"),
+    [
+        ("hvd.size", True),
+        ("horovod.torch.size", True),
+        ("hvd.local_size", True),
+        ("batch.size", False),
+        ("size", False),
+    ],
+)
+def test_horovod_tells_how_many_processes_there_are(asked: str, ranks: bool) -> None:
+    assert (RANKS.search(asked) is not None) is ranks
