@@ -119,6 +119,8 @@ class EntryCalls(Entries):
                 for node in self.static.walk(stmt):
                     if isinstance(node, (p.For, p.While)) and BACKWARD in self.static.body_tags(node.body):
                         return False
+            if top is func and any(name == "backward" for name, _ in self.static.calls_in(top)):
+                break  # what it calls besides runs backward for terms of their own
             work += [
                 c
                 for call in self.static.calls_in(top)

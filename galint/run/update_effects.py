@@ -52,13 +52,16 @@ def counts_itself(call: p.Call, function: p.Node | None) -> bool:
     if function is not None:
         return bool(intervals(function))
     given = [a.keyword or _last(a.value) for a in call.args]
-    return isinstance(call.func, p.Name) and any(_COUNT.search(name) for name in given)
+    return (isinstance(call.func, p.Name) or len(given) == 1) and any(_COUNT.search(name) for name in given)
 
 
 def intervals(function: p.Node | None) -> list[str]:
-    """The conditions on a remainder under which a function returns at once."""
+    """The conditions on a remainder under which a function returns at once, or outside of which it does nothing."""
     body = function.body if isinstance(function, p.FunctionDef) else ()
-    tests = [p.text(s.test) for s in body if isinstance(s, p.If) and bails(s.body)]
+    told = [s for s in body if not (isinstance(s, p.ExprStmt) and isinstance(s.value, p.Const))]
+    tests = [
+        p.text(s.test) for s in told if isinstance(s, p.If) and (bails(s.body) or (len(told) == 1 and not s.orelse))
+    ]
     return [test for test in tests if "%" in test]
 
 
