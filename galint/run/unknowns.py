@@ -119,9 +119,10 @@ class Unknowns(Machine):
             a, b = self.demand(left, first), self.demand(right, second)
             if a is not None and b is not None:
                 number: Any = arithmetic(op, a.value, b.value)
-                if op in {"//", "/"} and number is not None and number < 1:
-                    number = self.batches(a, b) or number
-                    if number < 1 and role == "limit":  # `max_tokens // (batch_size * tokens)`, all of them made up
+                if op in {"//", "/"} and number is not None and (number < 1 or (role == "limit" and b.value >= LIMIT)):
+                    number = (number < 1 and self.batches(a, b)) or number
+                    if role == "limit" and (number < 1 or b.value >= LIMIT):
+                        # `max_tokens // (batch_size * tokens)`, all of them made up
                         number = self.result.known[value.path] = LIMIT
                 if number is not None:
                     return Lit(number, a.keys | b.keys, born=max(a.born, b.born), text=value.path)
