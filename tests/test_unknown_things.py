@@ -10,8 +10,8 @@ import pytest
 from paper import UNKNOWN, python, run, variables
 
 from galint.run.calls import Calls
+from galint.run.names import RANKS
 from galint.run.scenario import Scenario
-from galint.run.unknowns import RANKS
 from galint.run.values import Module, Opaque, Seq, Tensor, Value
 
 SETUP = """\

@@ -100,6 +100,13 @@ class Attributes(Gradients):
 
     # --- attributes ----------------------------------------------------------------------------
 
+    def goes_on(self, value: Opaque) -> bool:
+        """True for a loop's own number plus one that is not known (`idx + options.begin`): where a training goes on from."""
+        if value.deferred is None or value.deferred[0] != "+":
+            return False
+        sides = [self.resolve(side) for side in value.deferred[1:] if isinstance(side, Value)]
+        return any(type(side) is Lit and side.born > 0 for side in sides)
+
     def eval_attr(self, node: p.Attr, frame: Frame) -> Value:
         """`value.name`."""
         receiver = self.eval(node.value, frame)

@@ -10,11 +10,11 @@ from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
 from galint.run.intervals import Interval
 from galint.run.match import matches
-from galint.run.names import ONE_WINDOW
+from galint.run.names import ONE_WINDOW, RANKS
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP, WRAP, ZERO
 from galint.run.summed import sums
-from galint.run.unknowns import RANKS, setting
+from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
 _RESUMES = re.compile(r"\b(exists|is_?file)\(|resum|checkpoint|ckpt", re.I)

@@ -167,3 +167,9 @@ TPU = re.compile(r"(^|[._])(tpu|xla)(_|$|\()", re.I)
 """What asks for an XLA device."""
 SWITCHES = re.compile(r"(?<!a)sync(?!_?b(n|atch))\w*\(", re.I)
 """A context whose name says that it switches the synchronisation of gradients."""
+RANKS = re.compile(
+    r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices"
+    r"|\b(hvd|horovod(\.torch)?)\.(local_)?size\b",
+    re.I,
+)
+"""What names a number of processes."""

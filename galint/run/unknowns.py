@@ -9,6 +9,7 @@ from typing import Any
 from galint import program as p
 from galint.run.agreement import implied
 from galint.run.machine import Machine, arithmetic
+from galint.run.names import RANKS
 from galint.run.nodes import path_terminal, terminal
 from galint.run.reach import BACKWARD, STEP
 from galint.run.scenario import Choice
@@ -22,11 +23,6 @@ _LOGGING = re.compile(r"(^|_)(log|print|save|eval|ckpt|checkpoint|display|report
 _ACCUMULATION = re.compile(r"accum(ulat\w*)?(_grad\w*)?_?(steps?|iters?|batches|every|n)?$|grad\w*_acc(_|$)", re.I)
 _EPOCHS = re.compile(r"^(n_?|num_?|max_?|total_?)?epochs?$", re.I)
 LIMIT = 10**9
-RANKS = re.compile(
-    r"world_?size|device_count|n_?gpus?\b|num_gpus|num_replicas|num_processes|nproc|num_devices"
-    r"|\b(hvd|horovod(\.torch)?)\.(local_)?size\b",
-    re.I,
-)
 _RANK = re.compile(RANKS.pattern + r"|rank\b|rank\(|'RANK'|get_rank", re.I)
 STEPLESS = "stepless"
 
