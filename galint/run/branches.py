@@ -9,6 +9,7 @@ from galint.ledger import Guard
 from galint.run.assign import Assign
 from galint.run.frame import Frame, Signal
 from galint.run.intervals import Interval
+from galint.run.limits import ready_to_train
 from galint.run.match import matches
 from galint.run.names import ONE_WINDOW, RANKS
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
@@ -40,7 +41,8 @@ class Branches(Assign):
         tags = self.test_tags = self.static.decides(stmt)
         value = self.eval(stmt.test, frame)
         self.test_node, self.test_tags = old
-        value = self.resolve(value)
+        ready = ready_to_train(stmt, self.static, rest_tags) if self.scenario.ready else None
+        value = self.resolve(value) if ready is None else Lit(ready)
         truth = self.truth(value)
         rest_gates = leaves and STEP in rest_tags and BACKWARD not in rest_tags
         if truth is None:

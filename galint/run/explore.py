@@ -139,6 +139,7 @@ class Explorer(Fitting):
                 self._with_bounds(entry, scenario, first)
                 or self._toward_training(entry, scenario, first)
                 or self._past_checks(entry, scenario, first)
+                or self._once_ready(entry, scenario)
             )
             if flipped is None:
                 base, scenario = self._adapted(entry, first, scenario)

@@ -1,11 +1,11 @@
-"""Which conditions of a step ask only whether training goes on: a loop's own number below a bound."""
+"""Conditions that ask whether it is time to train: a loop's own number below a bound, enough of what was collected."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from galint import program as p
-from galint.run.reach import STEP, Reach
+from galint.run.reach import BACKWARD, STEP, Reach
 
 
 def limits_in(stmt: p.If, reach: Reach) -> Iterator[p.Compare]:
@@ -20,6 +20,17 @@ def limits_in(stmt: p.If, reach: Reach) -> Iterator[p.Compare]:
             low = node.left if node.ops[0][0] == "<" else node.comparators[0]
             if isinstance(low, p.Name) and low.id in _given(reach):
                 yield node
+
+
+def ready_to_train(stmt: p.If, reach: Reach, rest_tags: Collection[str]) -> bool | None:
+    """The outcome under which a condition on amounts leads to a backward: `if len(memory) > 5000:`; None for any other."""
+    body, orelse, _ = reach.branches(stmt)
+    now, later = BACKWARD in body, BACKWARD in orelse or BACKWARD in rest_tags
+    if now is later:
+        return None
+    nodes = [*reach.walk(stmt.test)]
+    compares = any(isinstance(n, p.Compare) and {"<", "<=", ">", ">="} & {*n.ops} for n in nodes)
+    return now if compares and not any(isinstance(n, p.BinOp) and n.op == "%" for n in nodes) else None
 
 
 def _given(reach: Reach) -> frozenset[str]:

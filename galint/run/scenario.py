@@ -28,6 +28,9 @@ class Scenario:
     onward: bool = False
     """Whether a `raise` that nothing handles is passed over: where it stands on every way to the training."""
 
+    ready: bool = False
+    """Whether what is collected before a training starts was collected: where no other run trains."""
+
     def variant(self, **changes: Any) -> Scenario:
         """A copy with some fields replaced; dictionaries are merged, not replaced."""
         out = replace(self, values=dict(self.values), choices=dict(self.choices), rare_at=0)

@@ -74,6 +74,12 @@ class Toward(EntryCalls):
             return result, onward
         return self._toward_training(entry, onward, result)
 
+    def _once_ready(self, entry: Entry, scenario: Scenario) -> tuple[RunResult, Scenario] | None:
+        """A run in which there is enough to train with from the start: `if len(memory) > 5000:`."""
+        ready = scenario.variant(ready=True)
+        result = self.run(entry, ready)
+        return (result, ready) if result.backwards else None
+
     def names_before(self, entry: Entry, runs: Iterable[RunResult]) -> set[str]:
         """The names that are asked before backward calls which no run met, in functions that ran."""
         made = list(runs)
