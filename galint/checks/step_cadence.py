@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator
+from functools import partial
 from fractions import Fraction
 
 from galint import program as p
@@ -137,7 +138,12 @@ def _start_unknown(view: View, cadence: Cadence) -> bool:
         if "[" in k and view.run.roles.get(k) == "counter" and "epoch" not in path_terminal(k).lower()
     }
     asked = {k for e in view.guard_events if e.span == cadence.guard.span for k in e.data["keys"]}
-    return bool(read) or any(k.endswith("@start") for k in asked)
+    return bool(read) or any(map(partial(_counted_outside, view), asked))
+
+
+def _counted_outside(view: View, key: str) -> bool:
+    """Whether a number begins, or is moved, where galint cannot see it."""
+    return key.endswith("@start") or key in view.run.facts.get("counted_elsewhere", ())
 
 
 def _drawn(view: View, keys: frozenset[str]) -> bool:
@@ -214,7 +220,8 @@ def _never(view: View) -> Iterator[Finding]:
             continue
         if view.run.truncated and len(events) < 6 * exact[0][1]:
             continue
-        if any(k.endswith("@start") for e in events for k in e.data["keys"]) or _drawn(view, events[0].data["keys"]):
+        keys = {key for e in events for key in e.data["keys"]}
+        if any(map(partial(_counted_outside, view), keys)) or _drawn(view, events[0].data["keys"]):
             continue
         if not moves(view, events[0].text) or _other_mode(view, span):
             continue

@@ -11,7 +11,7 @@ from galint.run.calls import Calls
 from galint.run.entries import Entries, Entry
 from galint.run.frame import Frame, LoopFrame, UserRaise
 from galint.run.kinds import LOSS_NAME
-from galint.run.nodes import terminal
+from galint.run.nodes import path_terminal, terminal
 from galint.run.reach import BACKWARD, STEP
 from galint.run.static import Static
 from galint.run.values import Class, Function, GeneratorCall, Instance, Lit, Opaque, Value
@@ -160,8 +160,29 @@ class EntryCalls(Entries):
                 fresh = [self._handed(machine, v, loop.token) for v in given]
                 result = machine.call_value(target, fresh, kwargs, site, frame)
                 self._drain(machine, result, site)
+                self._count_elsewhere(machine)
         finally:
             machine.loops.pop()
+
+    def _count_elsewhere(self, machine: Calls) -> None:
+        """Move the counters of the object that no line in sight moves: what calls the method with each batch counts."""
+        given = self.static.once("given", self._given_names)
+        for path, role in machine.result.roles.items():
+            if role == "counter" and path.startswith("self.") and path_terminal(path) not in given:
+                machine.result.known[path] = machine.result.known.get(path, 0) + 1
+                machine.result.facts.setdefault("counted_elsewhere", set()).add(path)
+
+    def _given_names(self) -> frozenset[str]:
+        """The last names of everything that the program assigns, and of its functions."""
+        out: set[str] = set()
+        for node in self.static.everything():
+            if isinstance(node, p.Assign):
+                out.update(terminal(e) for t in node.targets for e in (t.elts if isinstance(t, p.Sequence) else (t,)))
+            elif isinstance(node, p.AugAssign):
+                out.add(terminal(node.target))
+            elif isinstance(node, p.FunctionDef):
+                out.add(node.name)
+        return frozenset(out)
 
     def _handed(self, machine: Calls, value: Value, token: int) -> Value:
         """An argument for one micro-batch: a loss that comes from another file may have been divided there."""
