@@ -10,8 +10,12 @@ from galint import program as p
 from galint.run.calls import Calls
 from galint.run.facts import RunResult
 from galint.run.machine import FOREIGN
+from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, STEP
 from galint.run.static import Static
+
+_BASES = 6
+"""How many base classes are looked through, and calls between their methods, on the way to what drives a method."""
 
 
 @dataclass(slots=True)
@@ -20,6 +24,8 @@ class Entry:
 
     function: p.FunctionDef | None
     owner: p.ClassDef | None = None
+    inner: p.FunctionDef | None = None
+    """The owner's own method that the function, which a base class gives, calls for each batch or epoch."""
     known: dict[str, RunResult] = field(default_factory=dict)
     """The runs that were made, by their scenarios."""
 
@@ -75,6 +81,8 @@ class Entries:
             owner = self.static.method_of.get(func)
             if func in nested or (owner is None and func.name in {"closure"}):
                 continue
+            if owner is not None and (outer := self._driver(func, owner)) is not None:
+                entries.append(Entry(outer, owner, func))
             entries.append(Entry(func, owner))
         factories = {self._holder(func) for func in trainers if func in nested}
         entries += [
@@ -83,6 +91,38 @@ class Entries:
             if func not in trainers
         ]
         return entries
+
+    def _driver(self, func: p.FunctionDef, owner: p.ClassDef) -> p.FunctionDef | None:
+        """The outermost method of the base classes that leads to a call of this method of the class."""
+        bases: list[p.ClassDef] = []
+        work = [owner]
+        while work and len(bases) < _BASES:
+            names = [terminal(arg.value) for arg in work.pop(0).bases]
+            above = [c for name in names for c in self.static.classes.get(name, ())[:1] if c is not owner]
+            bases += above
+            work += above
+        own = {s.name for s in owner.body if isinstance(s, p.FunctionDef)}
+        found: p.FunctionDef | None = None
+        name = func.name
+        for _ in range(_BASES):
+            methods = [s for c in bases for s in c.body if isinstance(s, p.FunctionDef) and s.name not in own]
+            outer = next((m for m in methods if m.name != name and self._calls_own(m, name)), None)
+            if outer is None:
+                break
+            found, name = outer, outer.name
+            own.add(name)
+        return found
+
+    def _calls_own(self, method: p.FunctionDef, name: str) -> bool:
+        return any(
+            isinstance(n, p.Call)
+            and isinstance(n.func, p.Attr)
+            and n.func.name == name
+            and isinstance(n.func.value, p.Name)
+            and n.func.value.id == "self"
+            for stmt in method.body
+            for n in self.static.walk(stmt)
+        )
 
     def _holder(self, inner: p.FunctionDef) -> p.FunctionDef | None:
         """The outermost function that defines `inner`."""

@@ -44,9 +44,8 @@ class EntryCalls(Entries):
             if isinstance(owner, Class):
                 instance = self._instance(machine, owner, site, frame)
                 found = machine.class_member(owner, func.name)
-                target = (
-                    found if isinstance(found, Function) and found.node is func else machine.make_function(func, frame)
-                )
+                same = isinstance(found, Function) and (found.node is func or entry.inner is not None)
+                target = found if same else machine.make_function(func, frame)
                 args = [instance]
         else:
             target = frame.vars.get(func.name)

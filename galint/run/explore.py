@@ -111,7 +111,8 @@ class Explorer(Fitting):
         executed: set[int] = set()
         reached: set[int] = set()
         for entry in self._entries():
-            if entry.function is not None and id(entry.function) in executed:
+            done = entry.inner or entry.function
+            if done is not None and id(done) in executed:
                 continue
             runs = self._run_entry(entry)
             if runs is None:
@@ -122,7 +123,7 @@ class Explorer(Fitting):
                 reached |= {id(b) for b in result.backwards}
             if runs.base.backwards or any(r.backwards for _, r in runs.flips) or in_vain(runs.base):
                 out.entries.append(runs)
-            elif entry.function is not None and BACKWARD in self._own(entry.function):
+            elif entry.function is not None and entry.inner is None and BACKWARD in self._own(entry.function):
                 out.unreached.append((entry.function, runs.base.stopped or "no backward ran"))
             if self.spent > self._file_fuel:
                 break
