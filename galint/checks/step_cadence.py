@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator
-from functools import partial
 from fractions import Fraction
+from functools import partial
 
 from galint import program as p
 from galint.checks.counters import moves, target_names
