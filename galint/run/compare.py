@@ -256,8 +256,8 @@ class Compare(Attributes):
         if value.kind and value.kind != "instance":
             return None
         if value.data:
-            if value.deferred is None or not _samples(value):
-                return None
+            if value.deferred is None or not _samples(value) or {"while", BACKWARD} <= self.test_tags:
+                return None  # `while at < data.size(0) - 1:` is no question about a micro-batch
             self._fit_batch(value, other)
             return self.demand(value, "batch", node)
         if "while" in self.test_tags and value.deferred is not None and value.deferred[0] == "+":
