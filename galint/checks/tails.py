@@ -10,10 +10,12 @@ from galint.checks.gradients_never_zeroed import never_cleared
 from galint.checks.view import Cadence, View
 from galint.checks.windows import overlap, program_nodes
 from galint.ledger import OptimizerLedger, Step
+from galint.run.nodes import path_terminal, terminal
 from galint.source import Span
 
 _ALL_STEPS = re.compile(r"range\((.*[^a-z])?(max|total|num_train|train)_?(steps|iter(s|ations)?|updates)\)*$", re.I)
 """A loop over all steps of a training."""
+_UPDATES = re.compile(r"(^|_)(steps?|updates?|iters?|iterations?|windows?)(_|$)", re.I)
 
 
 @dataclass(slots=True)
@@ -52,12 +54,36 @@ def _whole(view: View, tail: Tail) -> bool:
     """True where the code itself gives a number of batches that its N divides."""
     assert tail.cadence is not None
     label = tail.cadence.label
+    if _drawn_in_windows(view, tail, path_terminal(label)):
+        return True
     if not label.isdigit() and (label in view.run.known or label in view.scenario.values):
         return False  # a setting, or a witness's own N
     steps = [tail.step] if tail.step is not None else []
     loops = {m.loop for s in steps for t in s.window if (m := view.micro(t)) is not None}
     counted = [view.run.facts.get("batches", {}).get(loop) for loop in loops]
     return bool(counted) and all(c is not None and c % tail.cadence.n == 0 for c in counted)
+
+
+def _drawn_in_windows(view: View, tail: Tail, name: str) -> bool:
+    """True where the loop's loader is made with so many updates times N: `Batches(data, updates * n)`."""
+    steps = [tail.step] if tail.step is not None else []
+    loops = {m.loop for s in steps for t in s.window if (m := view.micro(t)) is not None}
+    found = [view.static.loops.get(span) for span in loops if span is not None]
+    wanted = {name for node in found if isinstance(node, p.For) for name in view.static.names_in(node.iter)}
+    for _ in range(2):  # the loader, and the sampler that it is given
+        made = [
+            node.value
+            for node in program_nodes(view)
+            if isinstance(node, p.Assign) and isinstance(node.value, p.Call) and terminal(node.targets[0]) in wanted
+        ]
+        parts = [part for call in made for arg in call.args for part in view.static.walk(arg.value)]
+        for part in parts:
+            if isinstance(part, p.BinOp) and part.op == "*":
+                sides = {terminal(part.left), terminal(part.right)}
+                if name in sides and any(map(_UPDATES.search, sides - {name})):
+                    return True
+        wanted = {part.id for part in parts if isinstance(part, p.Name)}
+    return False
 
 
 def _ends_with_a_step(view: View, guard: Span) -> bool:
