@@ -34,6 +34,7 @@ NOT_RUN_PROJECTS = {
     "GA107-critic_gathers_several_batches": "two networks of several ranks",
     "GA201-other_network_every_so_often": "two networks",
     "GA101-turns_clear_each_others_window": "two networks",
+    "GA101-cleared_in_each_part_of_two_networks": "two networks",
     "ok_GA304-gan_cut_by_indices": "two networks of several ranks",
     "GA402-exit_left_from_debugging": "the program ends after one micro-batch",
     "ok_GA107-cut_at_places_from_the_network": "two networks",

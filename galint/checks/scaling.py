@@ -13,11 +13,13 @@ from galint.checks.learning_rate import Rate, rate
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
 from galint.run.names import ONE_WINDOW
-from galint.run.nodes import path_terminal
+from galint.run.nodes import path_terminal, terminal
 from galint.source import Span
 
 _CHUNKY = re.compile(r"micro|chunk|accum|split|mini|sub|batch|piece|part|shard|round", re.I)
 _DIVIDES = re.compile(r"\b(chunk|split|tensor_split)\(")
+_NO_COUNT = frozenset({"batched", "enumerate", "split", "zip"})
+"""Calls whose last argument says nothing of how many passes there are: other things, or the size of a part."""
 _RESCALES = re.compile(r"^_*(re)?(scale|normali[sz]e|div(ide)?|mul(tiply)?)_?(model_)?grad(ient)?s?_*$", re.I)
 
 
@@ -177,7 +179,7 @@ def _loop_label(view: View, step: Step) -> str:
     node = loop_node(view, micro.loop if micro else None)
     plain = (
         [a for a in node.iter.args if not a.keyword]
-        if isinstance(node, p.For) and isinstance(node.iter, p.Call)
+        if isinstance(node, p.For) and isinstance(node.iter, p.Call) and terminal(node.iter.func) not in _NO_COUNT
         else []
     )
     if plain:

@@ -10,7 +10,7 @@ from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.ledger import Entry, Mark, OptimizerLedger, Step, formula
 from galint.run.nodes import terminal
-from galint.run.reach import BACKWARD
+from galint.run.reach import BACKWARD, STEP
 from galint.source import Span
 
 CODE = "GA101"
@@ -73,7 +73,7 @@ def _windows(view: View, ledger: OptimizerLedger) -> Iterator[tuple[Step, dict[S
             )
             if covered or not _inside(view, entry, mark):
                 continue
-            if not (entry.sure or sure or counted):
+            if not (entry.sure or sure or counted or _gathered(view, entry, step)):
                 continue
             wiped.setdefault(mark.span, []).append((entry, mark))
         used |= applied
@@ -93,6 +93,25 @@ def _counted(view: View, ledger: OptimizerLedger, step: Step, own: set[Span] | N
         return 0
     others = [view.cadence(other) for other in view.ledgers]
     return cadence.n if all(c is not None and c.n == cadence.n for c in others) else 0
+
+
+def _gathered(view: View, entry: Entry, step: Step) -> bool:
+    """Whether the step applies what the same backward left in the last pass of a loop in which no optimizer steps.
+
+    Whoever's parameters the backward reaches, the loop's other passes were for this step too.
+    """
+    micro = view.micro(entry.micro)
+    loop = view.static.loops.get(micro.loop) if micro is not None and micro.loop is not None else None
+    return (
+        loop is not None
+        and STEP not in view.static.body_tags(loop.body)
+        and any(e.span == entry.span and _same_pass(view, e.micro, entry.micro) for e in step.applied)
+    )
+
+
+def _same_pass(view: View, one: int, other: int) -> bool:
+    first, second = view.micro(one), view.micro(other)
+    return first is not None and second is not None and first.serial == second.serial
 
 
 def _same_loop(view: View, entry: Entry, applied: set[int]) -> bool:
