@@ -20,6 +20,7 @@ _CHUNKY = re.compile(r"micro|chunk|accum|split|mini|sub|batch|piece|part|shard|r
 _DIVIDES = re.compile(r"\b(chunk|split|tensor_split)\(")
 _NO_COUNT = frozenset({"batched", "enumerate", "split", "zip"})
 """Calls whose last argument says nothing of how many passes there are: other things, or the size of a part."""
+_SIZE = re.compile(r"size|(^|_)bs$", re.I)
 _RESCALES = re.compile(r"^_*(re)?(scale|normali[sz]e|div(ide)?|mul(tiply)?)_?(model_)?grad(ient)?s?_*$", re.I)
 
 
@@ -184,7 +185,7 @@ def _loop_label(view: View, step: Step) -> str:
     )
     if plain:
         label = p.text(plain[-1].value)
-        return label if len(label) < 40 else ""
+        return label if len(label) < 40 and not _SIZE.search(path_terminal(label)) else ""
     return ""
 
 

@@ -23,6 +23,8 @@ _BATCH = re.compile(
 )
 """Arguments that another file's loop makes anew for each micro-batch; models, optimizers and settings stay."""
 _LOSS = re.compile(r"(^|_)loss(es)?$", re.I)
+_PLACE = re.compile(r"\w+(\.\w+)+")
+"""An attribute of something that has a name."""
 
 
 class EntryCalls(Entries):
@@ -164,10 +166,10 @@ class EntryCalls(Entries):
             machine.loops.pop()
 
     def _count_elsewhere(self, machine: Calls) -> None:
-        """Move the counters of the object that no line in sight moves: what calls the method with each batch counts."""
+        """Move the counters of objects that no line in sight moves: what calls the function with each batch counts."""
         given = self.static.once("given", self._given_names)
         for path, role in machine.result.roles.items():
-            if role == "counter" and path.startswith("self.") and path_terminal(path) not in given:
+            if role == "counter" and _PLACE.fullmatch(path) and path_terminal(path) not in given:
                 machine.result.known[path] = machine.result.known.get(path, 0) + 1
                 machine.result.facts.setdefault("counted_elsewhere", set()).add(path)
 
@@ -240,8 +242,8 @@ class EntryCalls(Entries):
         """True when one call runs one pass over the data: a flat loop and no loop around it."""
         loops = [n for s in func.body for n in self.static.walk(s) if isinstance(n, (p.For, p.While))]
         trains = [n for n in loops if {BACKWARD, STEP} <= self.static.body_tags(n.body)]
-        if len(trains) > 1:
-            return False
+        if len(trains) > 1 or any(n in self.static.limits for loop in trains for n in self.static.walk(loop)):
+            return False  # a pass that is left out at the end of a training has no next one
         if not trains:
             return not any(BACKWARD in self.static.body_tags(n.body) for n in loops)
         inner = [n for s in trains[0].body for n in self.static.walk(s) if isinstance(n, (p.For, p.While))]
