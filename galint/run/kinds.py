@@ -39,7 +39,7 @@ def kind_by_use(name: str, uses: set[str], called_with: set[str]) -> str:
     clears = "zero_grad" in uses and not _MODULE.match(name)  # DeepSpeed's engine goes by the network's name
     if "backward" in called_with and "step" in uses and not clears and not _OPTIMIZER.search(name):
         return "scaler" if "step" in called_with else "engine"  # `helper.step(optimizer)`: the engine has its own
-    if "unscale_" in uses or _SCALER.search(name):
+    if "unscale_" in uses or {"scale", "step", "update"} <= uses or _SCALER.search(name):
         return "scaler"
     if _SCHEDULER.search(name) and not {"zero_grad", "step"} <= uses and not _NOT_SCHEDULER.search(name):
         return "scheduler"
