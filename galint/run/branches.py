@@ -41,7 +41,8 @@ class Branches(Assign):
         tags = self.test_tags = self.static.decides(stmt)
         value = self.eval(stmt.test, frame)
         self.test_node, self.test_tags = old
-        ready = ready_to_train(stmt, self.static, rest_tags) if self.scenario.ready else None
+        static = self.static
+        ready = ready_to_train(stmt, static, rest_tags, static.divisors) if self.scenario.ready else None
         value = self.resolve(value) if ready is None else Lit(ready)
         truth = self.truth(value)
         rest_gates = leaves and STEP in rest_tags and BACKWARD not in rest_tags

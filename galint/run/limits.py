@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from galint import program as p
+from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, STEP, Reach
 
 
@@ -22,13 +23,18 @@ def limits_in(stmt: p.If, reach: Reach) -> Iterator[p.Compare]:
                 yield node
 
 
-def ready_to_train(stmt: p.If, reach: Reach, rest_tags: Collection[str]) -> bool | None:
-    """The outcome under which a condition on amounts leads to a backward: `if len(memory) > 5000:`; None for any other."""
+def ready_to_train(stmt: p.If, reach: Reach, rest_tags: Collection[str], divisors: Collection[str]) -> bool | None:
+    """The outcome under which a condition on amounts leads to a backward: `if len(memory) > 5000:`; None for any other.
+
+    `divisors` are the names of N: a condition on it chooses a way to train, and waits for nothing.
+    """
     body, orelse, _ = reach.branches(stmt)
     now, later = BACKWARD in body, BACKWARD in orelse or BACKWARD in rest_tags
     if now is later:
         return None
     nodes = [*reach.walk(stmt.test)]
+    if any(terminal(n) in divisors for n in nodes if isinstance(n, (p.Name, p.Attr))):
+        return None
     compares = any(isinstance(n, p.Compare) and {"<", "<=", ">", ">="} & {*n.ops} for n in nodes)
     return now if compares and not any(isinstance(n, p.BinOp) and n.op == "%" for n in nodes) else None
 
