@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from galint import program as p
-from galint.run.compare import spelled
+from galint.run.asked import spelled
 from galint.run.frame import Frame
 from galint.run.machine import arithmetic
 from galint.run.nodes import path_terminal, terminal

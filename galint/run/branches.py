@@ -14,6 +14,7 @@ from galint.run.match import matches
 from galint.run.names import ONE_WINDOW, RANKS
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP, WRAP, ZERO
+from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing
 from galint.run.summed import sums
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
@@ -79,7 +80,7 @@ class Branches(Assign):
         elif isinstance(value, Lit) and value.keys and not truth and self._raises_window(stmt, frame):
             text = p.text(stmt.test)
             truth = self.choose(text, truth, data=False, relevant=True, span=stmt.span, asked=text)
-        elif isinstance(value, Lit) and value.keys and not self.loops and all(map(_names_a_thing, stmt.body)):
+        elif isinstance(value, Lit) and value.keys and not self.loops and all(map(names_a_thing, stmt.body)):
             truth = self._soft_choice(stmt, value, truth, relevant=False)
         if isinstance(value, Lit) and value.keys and self.scenario.choices:
             key = setting(stmt.test, value)
@@ -243,7 +244,7 @@ class Branches(Assign):
         elif stmt.orelse and _RESUMES.search(p.text(stmt.test)) and self._loads(stmt.body) > self._loads(stmt.orelse):
             default = False  # a training that begins is seen whole
         elif stmt.orelse:
-            default = not _makes_nothing(stmt.body) or _makes_nothing(stmt.orelse)
+            default = not makes_nothing(stmt.body) or makes_nothing(stmt.orelse)
         else:
             default = not data and (bool(body & GRADIENT) or self._names_window(stmt.body))
         if data and not gradient and not leaves:
@@ -337,7 +338,7 @@ class Branches(Assign):
         """A match statement."""
         subject = self.eval(stmt.subject, frame)
         unknown: list[p.Case] = []
-        moduli = _moduli(subject)
+        moduli = moduli_in(subject)
         for case in stmt.cases:
             verdict = matches(self, case.pattern, subject, frame)
             if verdict and case.guard is not None:
@@ -368,40 +369,3 @@ class Branches(Assign):
             return self.run_body(case.body, frame)
         finally:
             self.guards.pop()
-
-
-def _names_a_thing(stmt: p.Stmt) -> bool:
-    """`penalty = l1`, `noise = Noise(model)`: what other conditions may ask for."""
-    return (
-        isinstance(stmt, p.Assign) and isinstance(stmt.targets[0], p.Name) and isinstance(stmt.value, (p.Name, p.Call))
-    )
-
-
-def _makes_nothing(body: p.Body) -> bool:
-    """A branch that only sets names to None, where the other one makes something."""
-    return all(
-        isinstance(s, p.Assign) and isinstance(s.value, p.Const) and s.value.value is None and not s.value.ellipsis
-        for s in body
-    )
-
-
-def gates(body: frozenset[str], orelse: frozenset[str], rest: frozenset[str] | None) -> bool:
-    """Whether a condition gates the step and not the training itself.
-
-    `rest` are the tags of what follows when the body leaves the block. A branch that holds both backward and step is
-    a schedule (a critic, a Hessian estimate), unless the other branch runs backward too and does not step.
-    """
-    if rest is not None and STEP not in body | orelse:
-        return BACKWARD not in rest
-    for one, other in ((body, orelse), (orelse, body)):
-        if STEP in one and STEP not in other:
-            return BACKWARD not in one or BACKWARD in other
-    return not (body | orelse) & {STEP}
-
-
-def _moduli(value: Value) -> tuple[tuple[str, int], ...]:
-    if isinstance(value, Lit):
-        return value.moduli
-    if isinstance(value, Seq):
-        return tuple(m for v in value.elts for m in _moduli(v))
-    return ()

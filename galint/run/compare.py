@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from galint import program as p
+from galint.run.asked import asks_version, counts_samples, covers_all, spelled
 from galint.run.attributes import Attributes
 from galint.run.frame import Frame
 from galint.run.machine import compared
@@ -126,7 +127,7 @@ class Compare(Attributes):
             out.items["__moduli__"] = Lit(None, keys, moduli)
             out.items["__default__"] = Lit(node.op == "and")
             return out
-        if node.op == "or" and _covers(unknown):
+        if node.op == "or" and covers_all(unknown):
             return Lit(True, keys, moduli[-4:])
         path = f" {node.op} ".join(v.path for v in unknown if isinstance(v, (Opaque, Tensor))) or p.text(node)
         if path.startswith("not "):
@@ -175,7 +176,7 @@ class Compare(Attributes):
         if (
             not both
             and op in {"<", "<=", ">", ">=", "==", "!="}
-            and (version := _asks_version(left) - _asks_version(right))
+            and (version := asks_version(left) - asks_version(right))
         ):
             newer = op in {">", ">=", "!="} if version > 0 else op in {"<", "<=", "!="}
             return TRUE if newer else FALSE  # PyTorch is newer than any version that code asks for
@@ -256,7 +257,7 @@ class Compare(Attributes):
         if value.kind and value.kind != "instance":
             return None
         if value.data:
-            if value.deferred is None or not _samples(value) or {"while", BACKWARD} <= self.test_tags:
+            if value.deferred is None or not counts_samples(value) or {"while", BACKWARD} <= self.test_tags:
                 return None  # `while at < data.size(0) - 1:` is no question about a micro-batch
             self._fit_batch(value, other)
             return self.demand(value, "batch", node)
@@ -362,44 +363,3 @@ class Compare(Attributes):
             if -1 in values and 0 in values:  # the usual spelling of "not distributed, or the main process"
                 out.role = "rank"
         return out
-
-
-def _covers(parts: list[Value]) -> bool:
-    """True for `a or not a`, which `(a and known) or not a` comes to."""
-    paths = {v.path for v in parts if isinstance(v, Opaque)}
-    return any(f"not {path}" in paths for path in paths)
-
-
-def _asks_version(value: Value) -> int:
-    name = value.name if isinstance(value, External) else value.path if isinstance(value, Opaque) else ""
-    return int("torch.__version__" in name)
-
-
-def spelled(value: Value) -> str:
-    if isinstance(value, Lit):
-        if value.text:
-            return value.text
-        return str(value.value) if value.is_number else repr(value.value)
-    if isinstance(value, (Opaque, Tensor)):
-        return f"({value.path})" if " " in value.path else value.path
-    if isinstance(value, External):
-        return value.name
-    if isinstance(value, Seq):
-        return f"[{', '.join(map(spelled, value.elts[:6]))}]"
-    return "#"
-
-
-def _samples(value: Opaque) -> bool:
-    stack: list[Value] = [value]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, Tensor):
-            return False
-        if isinstance(top, Opaque):
-            if top.deferred is not None:
-                stack += top.deferred[1:]
-            elif not (
-                top.path.startswith("len(") or ".size(" in top.path or ".shape" in top.path or "numel" in top.path
-            ):
-                return False
-    return True

@@ -1,0 +1,45 @@
+"""What stands on one side of a branch, and what a condition about a number gates."""
+
+from __future__ import annotations
+
+from galint import program as p
+from galint.run.reach import BACKWARD, STEP
+from galint.run.values import Lit, Seq, Value
+
+
+def names_a_thing(stmt: p.Stmt) -> bool:
+    """`penalty = l1`, `noise = Noise(model)`: what other conditions may ask for."""
+    return (
+        isinstance(stmt, p.Assign) and isinstance(stmt.targets[0], p.Name) and isinstance(stmt.value, (p.Name, p.Call))
+    )
+
+
+def makes_nothing(body: p.Body) -> bool:
+    """A branch that only sets names to None, where the other one makes something."""
+    return all(
+        isinstance(s, p.Assign) and isinstance(s.value, p.Const) and s.value.value is None and not s.value.ellipsis
+        for s in body
+    )
+
+
+def gates(body: frozenset[str], orelse: frozenset[str], rest: frozenset[str] | None) -> bool:
+    """Whether a condition gates the step and not the training itself.
+
+    `rest` are the tags of what follows when the body leaves the block. A branch that holds both backward and step is
+    a schedule (a critic, a Hessian estimate), unless the other branch runs backward too and does not step.
+    """
+    if rest is not None and STEP not in body | orelse:
+        return BACKWARD not in rest
+    for one, other in ((body, orelse), (orelse, body)):
+        if STEP in one and STEP not in other:
+            return BACKWARD not in one or BACKWARD in other
+    return not (body | orelse) & {STEP}
+
+
+def moduli_in(value: Value) -> tuple[tuple[str, int], ...]:
+    """The numbers that what is matched was divided by."""
+    if isinstance(value, Lit):
+        return value.moduli
+    if isinstance(value, Seq):
+        return tuple(m for v in value.elts for m in moduli_in(v))
+    return ()
