@@ -70,6 +70,9 @@ class Loops(Branches):
             if any(self.static.counted_by(node, name) for name in names & self.static.counters):
                 return True
         moved = {terminal(s.target) for s in node.body if isinstance(s, p.AugAssign) and s.op == "+"}
+        if moved:  # what loops in it count as well is no number of its own passes
+            within = (n for stmt in node.body for loop in self._inner_loops(stmt) for n in self.static.walk(loop))
+            moved -= {terminal(n.target) for n in within if isinstance(n, p.AugAssign)}
         names = self.static.counters | self.static.window_names
         return any(not _EPOCH.search(name) for name in moved & names) or _collects(node)
 
