@@ -188,6 +188,9 @@ class Gradients(Unknowns):
         self.event("backward", span, coefficient=terms[0], scaled=scaled, sync=sync, terms=terms)
         for loop in self.loops:
             loop.backwards = True
+        held = (self.result.modules.get(ident) for ident in tensor.modules)
+        if still := {m.ident for m in held if isinstance(m, Module) and not m.training}:
+            self.result.facts.setdefault("still", set()).update(still)
         # Several loops inside each other can run many backwards for each micro-batch: some windows are to be seen.
         limit = self.max_backwards * (5 if self.steps_taken < 3 and len(self.loops) > 2 else 1)
         if len(self.result.backwards) >= limit:
