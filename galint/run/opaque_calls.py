@@ -78,6 +78,8 @@ class OpaqueCalls(Classes):
         if data and isinstance(receiver, Module) and not _BENIGN.search(last):
             # `model.training_step(batch)` and the like
             result = self.run_forward(Site("forward", values, {}, site.node, site.frame, receiver, site.star))
+            if isinstance(result, Tensor) and receiver.wrap == "ddp":
+                result.synced = {}  # DDP hands on no method of the network's: where this line runs, nothing is wrapped
             if result is not None:
                 return result
         fed = [v for v in values if isinstance(v, Module)] if Module in kinds else []
