@@ -110,13 +110,16 @@ class Explorer(Fitting):
         out = Exploration(self.static)
         executed: set[int] = set()
         reached: set[int] = set()
-        for entry in self._entries():
+        work = self._entries()
+        while work:
+            entry = work.pop(0)
             done = entry.inner or entry.function
             if done is not None and id(done) in executed:
                 continue
             runs = self._run_entry(entry)
             if runs is None:
                 continue
+            work = self._after(entry, runs.base) + work
             for result in (runs.base, *(r for _, r in runs.flips)):
                 if any(ledger.steps for ledger in result.ledgers.values()) or not result.backwards:
                     executed |= result.executed
@@ -129,6 +132,15 @@ class Explorer(Fitting):
                 break
         out.spent = self.spent
         return out
+
+    def _after(self, entry: Entry, run: RunResult) -> list[Entry]:
+        """The module once more without the loop that its run ended in, for the loops that stand after that one."""
+        body, loop = self.program.body, run.facts.get("enough_of")
+        at = next((i for i, stmt in enumerate(body) if stmt is loop), len(body))
+        later = (s for s in body[at + 1 :] if not isinstance(s, (p.FunctionDef, p.ClassDef)) and s.span.row < FOREIGN)
+        if entry.function is not None or not any(BACKWARD in self.static.body_tags((s,)) for s in later):
+            return []
+        return [Entry(None, passed=(*entry.passed, body[at]))]
 
     # --- the runs of one entry -----------------------------------------------------------------
 
@@ -278,7 +290,7 @@ class Explorer(Fitting):
         machine.prepare(frame)
         try:
             if entry.function is None:
-                machine.run_body(self.program.body, frame)
+                machine.run_body(tuple(s for s in self.program.body if s not in entry.passed), frame)
             else:
                 self._call_entry(machine, entry, frame)
         except RunOver as over:

@@ -194,8 +194,7 @@ class Gradients(Unknowns):
         # Several loops inside each other can run many backwards for each micro-batch: some windows are to be seen.
         limit = self.max_backwards * (5 if self.steps_taken < 3 and len(self.loops) > 2 else 1)
         if len(self.result.backwards) >= limit:
-            self.result.truncated = True
-            raise RunOver
+            self._stop()
 
     def _counts_iterations(self) -> bool:
         """Whether the innermost running loop's own iterations are what a guard of its steps counts."""
@@ -376,9 +375,15 @@ class Gradients(Unknowns):
         if step.applied or step.window:
             self.steps_taken += 1
         if self.steps_taken >= self.max_steps:
-            self.result.truncated = True
-            raise RunOver
+            self._stop()
         return step
+
+    def _stop(self) -> None:
+        """End the run: it has shown enough of the loop that it is in."""
+        self.result.truncated = True
+        if self.loops:
+            self.result.facts["enough_of"] = self.loops[0].node
+        raise RunOver
 
 
 def _models(accumulate: Context) -> list[Value]:
