@@ -133,6 +133,8 @@ class Loops(Branches):
 
     def run_for(self, stmt: p.For, frame: Frame) -> Signal | None:
         """A for loop."""
+        if stmt in self.passed:
+            return None
         role = self._role_of(stmt)
         if role == "idle" and frame.yields is not None:
             # A generator's own loop lasts as long as the loop that it drives.
@@ -203,6 +205,8 @@ class Loops(Branches):
 
     def run_while(self, stmt: p.While, frame: Frame) -> Signal | None:
         """A while loop."""
+        if stmt in self.passed:
+            return None
         role = self._role_of(stmt)
         loop = self._enter(stmt)
         ahead = _drawn_ahead(stmt) if role in {"length", "window"} else ()
