@@ -226,8 +226,9 @@ class Loops(Branches):
                 self.test_node, self.test_tags = old
                 truth = self.truth(value)
                 if truth is None:
-                    relevant = BACKWARD in tags
-                    truth = relevant if loop.iteration + 1 < (self._patience(role)) else False
+                    gives = drives and any(isinstance(n, (p.Yield, p.YieldFrom)) for n in self.static.walk(stmt))
+                    passes = self._driven(stmt) if gives else self._patience(role)
+                    truth = (BACKWARD in tags or gives) and loop.iteration + 1 < passes
                 if not truth:
                     if loop.iteration < 0 and isinstance(value, Lit) and BACKWARD in tags:
                         off = {key for key in value.keys if self.settings.get(key, 1) <= 0}
@@ -251,13 +252,17 @@ class Loops(Branches):
             self.loops.pop()
             self.leave_loop(loop)
 
+    def _driven(self, stmt: p.While) -> int:
+        """How many passes a generator's loop makes that asks for what is unknown: `while step < args.steps: yield …`."""
+        return self.scenario.length if _yields(stmt) else self.scenario.epochs
+
     def _patience(self, role: str) -> int:
         return {"window": self.scenario.window, "windows": 3, "epochs": self.scenario.epochs, "length": 400}.get(
             role, 3
         )
 
 
-def _yields(loop: p.For) -> bool:
+def _yields(loop: p.For | p.While) -> bool:
     """True for a generator's loop that gives its elements itself, and not through a loop in it."""
     return any(isinstance(s, p.ExprStmt) and isinstance(s.value, p.Yield) for s in loop.body)
 
