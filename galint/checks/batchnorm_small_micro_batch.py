@@ -95,8 +95,8 @@ def _handled(view: View) -> bool:
     """True where the file freezes, replaces or otherwise treats its BatchNorm layers."""
     if view.static.once("BatchNorm is treated", lambda: _treated(view)):
         return True
-    trained = _trained(view)
-    return any(isinstance(m, Module) and not m.training and m.ident in trained for m in view.run.modules.values())
+    still: set[int] = view.run.facts.get("still", set())  # in `eval()` when a loss came through it
+    return not still.isdisjoint(_trained(view))
 
 
 def _treated(view: View) -> bool:

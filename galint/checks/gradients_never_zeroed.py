@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.view import View
-from galint.checks.windows import program_nodes
+from galint.checks.windows import calls, program_nodes
 from galint.ledger import OptimizerLedger, Step, plain
 from galint.run.nodes import path_terminal, terminal
 from galint.source import Span
@@ -31,6 +32,16 @@ def check(view: View) -> Iterator[Finding]:
                 step=step,
                 window=1,
                 related=view.places(step)[:1],
+            )
+        if (again := _stepped_again(view, ledger)) is not None:
+            first, second = again
+            yield Finding(
+                CODE,
+                second.span,
+                f"`{ledger.name}` has just stepped by its scaler: this step applies "
+                f"the window's {len({e.micro for e in second.carried})} gradients once more",
+                step=second,
+                related=((first.span, "the step that has applied them"),),
             )
         stale = never_cleared(view, ledger)
         if not stale:
@@ -87,6 +98,25 @@ def _cleared_late(view: View, ledger: OptimizerLedger) -> tuple[Step, int] | Non
     if len(loops) != 1 or view.run.facts.get("closure"):
         return None
     return steps[n - 1], n
+
+
+def _stepped_again(view: View, ledger: OptimizerLedger) -> tuple[Step, Step] | None:
+    """`scaler.step(optimizer)` and `optimizer.step()` one after the other at the end of every window; else None."""
+    by_span = {c.span: c for c in calls(view)}
+    found: list[tuple[Step, Step]] = []
+    for first, second in itertools.pairwise(ledger.steps):
+        scaled, plain_call = by_span.get(first.span), by_span.get(second.span)
+        if second.window or second.applied or not second.carried or scaled is None or plain_call is None:
+            continue
+        given = scaled.args[0].value if len(scaled.args) == 1 else None
+        if isinstance(plain_call.func, p.Attr) and not plain_call.args and given is not None:
+            if p.text(given) == p.text(plain_call.func.value) and {e.seq for e in first.applied} == {
+                e.seq for e in second.carried
+            }:
+                found.append((first, second))
+    if not found or len(found) != len(view.steps(ledger)) or not (view.lone(ledger) and view.accumulates(ledger)):
+        return None
+    return found[0]
 
 
 def _cleared_before(view: View, ledger: OptimizerLedger, stale: list[Step]) -> frozenset[Span]:

@@ -207,11 +207,11 @@ def _unscaled(
     lighter = [
         (c, k)
         for c, k in terms
-        if (c.symbols or abs(c.value) < 1 or any(map(_is_setting, k))) and not (keys and _weighed(view, c, k, keys))
+        if (c.symbols or abs(c.value) < 1 or any(map(_is_setting, k))) and not (keys and _weighed(view, c, k, keys, n))
     ]
     if any(ONE_WINDOW.search(path_terminal(key)) for c, k in lighter for key in (*k, *(s for s, _ in c.symbols))):
         return False  # a term is divided by what counts micro-batches elsewhere: that is GA204's question
-    if lighter and _only_weights(terms, n):
+    if lighter and (_only_weights(terms, n) or (keys and _sum_of_weighted(view, terms, keys))):
         lighter = []
     if facts.summed or len(lighter) == len(terms):
         return False
@@ -229,8 +229,8 @@ def _unscaled(
         return False  # a setting takes part in the factor, and its default may hide N
     if "?" in facts.hidden or any(names_n(view, key, keys) for key in (facts.hidden | facts.keys) - shared):
         return False
-    if str(n) in facts.hidden:
-        return False
+    if str(n) in facts.hidden and not any(view.known.get(key) == n for key in keys):
+        return False  # N is a written number, and so is the loss's divisor
     if any(_SUM.search(comment) for comment in view.program.comments.values()):
         return False  # the program says so
     if any(_sums(c.key, c.taken) for c in view.run.choices.values()):
@@ -246,7 +246,10 @@ def _unscaled(
     return not any(key and re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", made_text) for key in keys)
 
 
-_WEIGHT = re.compile(r"(^|_)(weight|coeff?|lambda|multiplier|alpha|beta|gamma)(_|$)", re.I)
+_WEIGHT = re.compile(
+    r"(^|_)(weights?|wt|w|coeff?s?|lambdas?|lamb?d?|lmbda|multiplier|penalty|alpha|beta|gamma|omega)\d*(_|$)", re.I
+)
+_NO_WEIGHT = re.compile(r"accum|inv|div|norm|num|count|len|size|batch|steps?(_|$)", re.I)
 
 
 def _is_weight(view: View, key: str, keys: frozenset[str]) -> bool:
@@ -254,18 +257,38 @@ def _is_weight(view: View, key: str, keys: frozenset[str]) -> bool:
     return _WEIGHT.search(path_terminal(key)) is not None and not names_n(view, key, keys)
 
 
-def _weighed(view: View, coefficient: Coefficient, kept: frozenset[str], keys: frozenset[str]) -> bool:
-    """Whether an addend's factor is made of weights alone."""
+def _weighed(view: View, coefficient: Coefficient, kept: frozenset[str], keys: frozenset[str], n: int) -> bool:
+    """Whether an addend's factor is made of weights alone; one whose number is seen must not be 1/N."""
     factors = {key for key in (*kept, *(s for s, _ in coefficient.symbols)) if _is_setting(key)}
-    return bool(factors) and "" not in kept and all(_is_weight(view, key, keys) for key in factors)
+    if "" in kept and abs(coefficient.value) == Fraction(1, n):
+        return False
+    return bool(factors) and all(_is_weight(view, key, keys) for key in factors)
+
+
+def _sum_of_weighted(view: View, terms: list[tuple[Coefficient, frozenset[str]]], keys: frozenset[str]) -> bool:
+    """Whether each addend is multiplied by a setting of its own: what they are weighed with, for 1/N would be one for all."""
+    own: list[str] = []
+    for coefficient, kept in terms:
+        if len(coefficient.symbols) != 1 or coefficient.symbols[0][1] != 1:
+            return False
+        key = coefficient.symbols[0][0]
+        if any(map(_is_setting, kept - {key})) or "(" in key or "/" in key or _NO_WEIGHT.search(key):
+            return False
+        if names_n(view, key, keys):
+            return False
+        own.append(key)
+    return len(own) > 1 and len(set(own)) == len(own)
 
 
 def _only_weights(terms: list[tuple[Coefficient, frozenset[str]]], n: int) -> bool:
-    """Whether the addends are weighed with written numbers that differ, none of which is 1/N: `0.5 * a + 0.1 * b`."""
+    """Whether the addends are weighed with written numbers that differ, none of which is 1/N: `0.5 * a + 0.1 * b`.
+
+    One half alone is the share of one of two: `0.5 * a + 0.5 * b`.
+    """
     if any(c.symbols or any(map(_is_setting, keys)) for c, keys in terms):
         return False
     values = {abs(c.value) for c, _ in terms}
-    return len(values) > 1 and Fraction(1, n) not in values
+    return (len(values) > 1 or values == {Fraction(1, 2)}) and Fraction(1, n) not in values
 
 
 def _is_setting(key: str) -> bool:

@@ -129,13 +129,17 @@ def _step_beside_the_guard(view: View) -> Iterator[Finding]:
 
 
 def _start_unknown(view: View, cadence: Cadence) -> bool:
-    """True where the counter's first value is given by a caller or read from a checkpoint, as no number of epochs is."""
+    """True where the counter's first value is given by a caller or read from a checkpoint.
+
+    A number of epochs that is read there moves no remainder, but how far a counter is from its first mark.
+    """
     if cadence.guard is None:
         return False
+    distance = any(label.startswith("≥") for label, _ in cadence.guard.moduli)
     read = {
         k
         for k in cadence.guard.keys
-        if "[" in k and view.run.roles.get(k) == "counter" and "epoch" not in path_terminal(k).lower()
+        if "[" in k and view.run.roles.get(k) == "counter" and (distance or "epoch" not in path_terminal(k).lower())
     }
     asked = {k for e in view.guard_events if e.span == cadence.guard.span for k in e.data["keys"]}
     return bool(read) or any(map(partial(_counted_outside, view), asked))

@@ -75,6 +75,7 @@ from galint.program.statements import (
     While,
     With,
     WithItem,
+    alone,
 )
 
 __all__ = [
@@ -83,6 +84,6 @@ __all__ = [
     "FString", "For", "FunctionDef", "Handler", "If", "IfExp", "Import", "ImportFrom", "Lambda", "Match", "MatchAs",
     "MatchClass", "MatchMapping", "MatchOr", "MatchSequence", "MatchStar", "MatchValue", "Name", "NamedExpr", "Node",
     "NumberOrText", "Param", "Pass", "Pattern", "Program", "Raise", "Return", "Scope", "Sequence", "Slice", "Starred",
-    "Stmt", "Subscript", "Try", "Unary", "While", "With", "WithItem", "Yield", "YieldFrom", "condition",
-    "text",
+    "Stmt", "Subscript", "Try", "Unary", "While", "With", "WithItem", "Yield", "YieldFrom", "alone",
+    "condition", "text",
 ]  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from galint.program.expressions import Arg, Expr, Node, Param, some
+from galint.program.expressions import Arg, Call, Const, Expr, IfExp, Node, Param, condition, some
 from galint.program.patterns import Pattern
+from galint.source import Span
 
 
 @dataclass(slots=True, eq=False)
@@ -255,3 +256,11 @@ class Program:
 
     def children(self) -> list[Node]:
         return [*self.body]
+
+
+def alone(span: Span, value: Expr) -> Stmt:
+    """The statement that an expression is by itself: `step() if full else None` is an `if`."""
+    if not isinstance(value, IfExp) or not isinstance(value.body, Call):
+        return ExprStmt(span, value)
+    orelse = () if isinstance(value.orelse, Const) else (alone(value.orelse.span, value.orelse),)
+    return If(span, condition(value.test), (alone(value.body.span, value.body),), orelse)

@@ -241,7 +241,7 @@ class Branches(Assign):
             default = True
         elif (orelse & GRADIENT) and not (body & GRADIENT):
             default = False
-        elif stmt.orelse and _RESUMES.search(p.text(stmt.test)) and self._loads(stmt.body) > self._loads(stmt.orelse):
+        elif stmt.orelse and self._resumes(stmt):
             default = False  # a training that begins is seen whole
         elif stmt.orelse:
             default = not makes_nothing(stmt.body) or makes_nothing(stmt.orelse)
@@ -259,6 +259,12 @@ class Branches(Assign):
         if BACKWARD in left and BACKWARD not in (body if taken else orelse):
             self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))
         return taken
+
+    def _resumes(self, stmt: p.If) -> bool:
+        """Whether a condition's first side takes up an earlier training."""
+        if terminal(stmt.test).startswith("continue_"):
+            return True
+        return bool(_RESUMES.search(p.text(stmt.test))) and self._loads(stmt.body) > self._loads(stmt.orelse)
 
     def _loads(self, body: p.Body) -> bool:
         """Whether a block gives something a state that was saved."""

@@ -28,6 +28,8 @@ class Entry:
     """The owner's own method that the function, which a base class gives, calls for each batch or epoch."""
     known: dict[str, RunResult] = field(default_factory=dict)
     """The runs that were made, by their scenarios."""
+    passed: frozenset[p.Node] = frozenset()
+    """Loops that use up a run, and are left out in this one for what stands after them."""
 
     @property
     def name(self) -> str:

@@ -109,6 +109,8 @@ class EntryCalls(Entries):
         """True when one call handles one micro-batch: backward and a step, and no loop around the backward."""
         if not {BACKWARD, STEP} <= self.static.tags(func):
             return False
+        if self._asks_for_its_batch(func):
+            return True
         seen: set[p.FunctionDef] = set()
         work = [func]
         while work:
@@ -129,6 +131,14 @@ class EntryCalls(Entries):
                 if BACKWARD in self.static.tags(c)
             ]
         return True
+
+    def _asks_for_its_batch(self, func: p.FunctionDef) -> bool:
+        """Whether Lightning's `training_step` asks for the number of its batch, which it is given at each call."""
+        params = [q.name for q in func.params if q.kind == "arg"]
+        if func.name != "training_step" or len(params) < 3:
+            return False
+        tests = [n.test for stmt in func.body for n in self.static.walk(stmt) if isinstance(n, p.If)]
+        return any(isinstance(n, p.Name) and n.id == params[2] for test in tests for n in self.static.walk(test))
 
     def _call_per_batch(
         self, machine: Calls, target: Function, args: list[Value], kwargs: dict[str, Value], site: p.Call, frame: Frame

@@ -110,13 +110,16 @@ class Explorer(Fitting):
         out = Exploration(self.static)
         executed: set[int] = set()
         reached: set[int] = set()
-        for entry in self._entries():
+        work = self._entries()
+        while work:
+            entry = work.pop(0)
             done = entry.inner or entry.function
-            if done is not None and id(done) in executed:
+            if done is not None and id(done) in executed and not entry.passed:
                 continue
             runs = self._run_entry(entry)
             if runs is None:
                 continue
+            work = self._after(entry, runs.base) + work
             for result in (runs.base, *(r for _, r in runs.flips)):
                 if any(ledger.steps for ledger in result.ledgers.values()) or not result.backwards:
                     executed |= result.executed
@@ -129,6 +132,25 @@ class Explorer(Fitting):
                 break
         out.spent = self.spent
         return out
+
+    def _after(self, entry: Entry, run: RunResult) -> list[Entry]:
+        """The entry once more without the loop that its run ended in, for the loops that stand after that one."""
+        loop = run.facts.get("enough_of")
+        owner = entry.function.body if entry.function is not None else self.program.body
+        if loop is None or not self._trains_after(owner, loop):
+            return []
+        return [Entry(entry.function, entry.owner, entry.inner, passed=entry.passed | {loop})]
+
+    def _trains_after(self, body: p.Body, loop: p.Node) -> bool:
+        """Whether a block goes on with another backward after a loop in it."""
+        blocks = (s for s in body if not isinstance(s, (p.FunctionDef, p.ClassDef)) and s.span.row < FOREIGN)
+        for stmt in blocks:
+            if stmt is loop or any(n is loop for n in self.static.walk(stmt)):
+                inner = (getattr(stmt, "body", ()), getattr(stmt, "orelse", ())) if stmt is not loop else ()
+                return any(BACKWARD in self.static.tags(s) for s in blocks) or any(
+                    self._trains_after(block, loop) for block in inner
+                )
+        return False
 
     # --- the runs of one entry -----------------------------------------------------------------
 
@@ -274,6 +296,7 @@ class Explorer(Fitting):
         n = max(scenario.window, scenario.length)
         machine.max_backwards = max(48, 6 * n, 2 * n * many)
         machine.max_steps = max(machine.max_steps, 8 * many)
+        machine.passed = entry.passed
         frame = Frame(None)
         machine.prepare(frame)
         try:

@@ -188,11 +188,13 @@ class Gradients(Unknowns):
         self.event("backward", span, coefficient=terms[0], scaled=scaled, sync=sync, terms=terms)
         for loop in self.loops:
             loop.backwards = True
+        held = (self.result.modules.get(ident) for ident in tensor.modules)
+        if still := {m.ident for m in held if isinstance(m, Module) and not m.training}:
+            self.result.facts.setdefault("still", set()).update(still)
         # Several loops inside each other can run many backwards for each micro-batch: some windows are to be seen.
         limit = self.max_backwards * (5 if self.steps_taken < 3 and len(self.loops) > 2 else 1)
         if len(self.result.backwards) >= limit:
-            self.result.truncated = True
-            raise RunOver
+            self._stop()
 
     def _counts_iterations(self) -> bool:
         """Whether the innermost running loop's own iterations are what a guard of its steps counts."""
@@ -373,9 +375,15 @@ class Gradients(Unknowns):
         if step.applied or step.window:
             self.steps_taken += 1
         if self.steps_taken >= self.max_steps:
-            self.result.truncated = True
-            raise RunOver
+            self._stop()
         return step
+
+    def _stop(self) -> None:
+        """End the run: it has shown enough of the loop that it is in."""
+        self.result.truncated = True
+        if self.loops:
+            self.result.facts["enough_of"] = self.loops[0].node
+        raise RunOver
 
 
 def _models(accumulate: Context) -> list[Value]:

@@ -70,6 +70,9 @@ class Loops(Branches):
             if any(self.static.counted_by(node, name) for name in names & self.static.counters):
                 return True
         moved = {terminal(s.target) for s in node.body if isinstance(s, p.AugAssign) and s.op == "+"}
+        if moved:  # what loops in it count as well is no number of its own passes
+            within = (n for stmt in node.body for loop in self._inner_loops(stmt) for n in self.static.walk(loop))
+            moved -= {terminal(n.target) for n in within if isinstance(n, p.AugAssign)}
         names = self.static.counters | self.static.window_names
         return any(not _EPOCH.search(name) for name in moved & names) or _collects(node)
 
@@ -130,6 +133,8 @@ class Loops(Branches):
 
     def run_for(self, stmt: p.For, frame: Frame) -> Signal | None:
         """A for loop."""
+        if stmt in self.passed:
+            return None
         role = self._role_of(stmt)
         if role == "idle" and frame.yields is not None:
             # A generator's own loop lasts as long as the loop that it drives.
@@ -200,6 +205,8 @@ class Loops(Branches):
 
     def run_while(self, stmt: p.While, frame: Frame) -> Signal | None:
         """A while loop."""
+        if stmt in self.passed:
+            return None
         role = self._role_of(stmt)
         loop = self._enter(stmt)
         ahead = _drawn_ahead(stmt) if role in {"length", "window"} else ()
@@ -219,8 +226,9 @@ class Loops(Branches):
                 self.test_node, self.test_tags = old
                 truth = self.truth(value)
                 if truth is None:
-                    relevant = BACKWARD in tags
-                    truth = relevant if loop.iteration + 1 < (self._patience(role)) else False
+                    gives = drives and any(isinstance(n, (p.Yield, p.YieldFrom)) for n in self.static.walk(stmt))
+                    passes = self._driven(stmt) if gives else self._patience(role)
+                    truth = (BACKWARD in tags or gives) and loop.iteration + 1 < passes
                 if not truth:
                     if loop.iteration < 0 and isinstance(value, Lit) and BACKWARD in tags:
                         off = {key for key in value.keys if self.settings.get(key, 1) <= 0}
@@ -244,13 +252,17 @@ class Loops(Branches):
             self.loops.pop()
             self.leave_loop(loop)
 
+    def _driven(self, stmt: p.While) -> int:
+        """How many passes a generator's loop makes that asks for what is unknown: `while step < args.steps: yield …`."""
+        return self.scenario.length if _yields(stmt) else self.scenario.epochs
+
     def _patience(self, role: str) -> int:
         return {"window": self.scenario.window, "windows": 3, "epochs": self.scenario.epochs, "length": 400}.get(
             role, 3
         )
 
 
-def _yields(loop: p.For) -> bool:
+def _yields(loop: p.For | p.While) -> bool:
     """True for a generator's loop that gives its elements itself, and not through a loop in it."""
     return any(isinstance(s, p.ExprStmt) and isinstance(s.value, p.Yield) for s in loop.body)
 

@@ -47,6 +47,8 @@ class Machine:
         self.test_tags: frozenset[str] = frozenset()
         self.max_backwards = 400
         self.max_steps = 60
+        self.passed: frozenset[p.Node] = frozenset()
+        """Loops that are passed over."""
         self.steps_taken = 0
         self.scale_generation: dict[str, int] = {}
         self.unscaled: dict[tuple[str, str], int] = {}

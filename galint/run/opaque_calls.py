@@ -78,6 +78,8 @@ class OpaqueCalls(Classes):
         if data and isinstance(receiver, Module) and not _BENIGN.search(last):
             # `model.training_step(batch)` and the like
             result = self.run_forward(Site("forward", values, {}, site.node, site.frame, receiver, site.star))
+            if isinstance(result, Tensor) and receiver.wrap == "ddp" and last in self._called_inside():
+                result.synced = {}  # DDP hands on no method of the network's: where this line runs, nothing is wrapped
             if result is not None:
                 return result
         fed = [v for v in values if isinstance(v, Module)] if Module in kinds else []
@@ -150,6 +152,14 @@ class OpaqueCalls(Classes):
             if last.lower() in {"ema", "modelema", "ema_model"} or "ema" in last.lower() or "copy" in last.lower():
                 opaque.modules = frozenset()
         return opaque
+
+    def _called_inside(self) -> frozenset[str]:
+        """The methods that the program calls on what a wrapper holds: `model.module.score(x)`."""
+        return self.static.once("called inside", self._find_called_inside)
+
+    def _find_called_inside(self) -> frozenset[str]:
+        funcs = (c.func for c in self.static.calls if isinstance(c.func, p.Attr))
+        return frozenset(f.name for f in funcs if isinstance(f.value, p.Attr) and f.value.name == "module")
 
     def _cuts_data(self, values: list[Value]) -> bool:
         """Whether the first argument is of the loader's data, and no network's."""

@@ -181,7 +181,7 @@ class Static(Losses):
         handed = assigns.get("gradient_accumulation_steps", ())  # what frameworks are told N is
         names |= {terminal(v) for v in handed if isinstance(v, (p.Name, p.Attr, p.Subscript))} - self.counters - {""}
         self.guard_names = seen
-        self.window_names = names
+        self.window_names = names - {"len", "__name__"}  # a function is no setting
 
     def gated(self, loop: p.For | p.While) -> bool:
         """Whether a loop runs backward and steps by a condition that counts: its iterations are the micro-batches."""

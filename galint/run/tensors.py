@@ -17,6 +17,9 @@ _COUNTS = Words(r"\b(sum|count_nonzero|size|numel|nelement|len)\(|\.shape\b")
 _SAMPLES = Words(r"^[^/]*(\.shape\b|\.size\(|^len\(|\bbs\b|batch_?size)[^/]*$", re.I)
 
 
+_ZEROED = Words(r"\* ?0(\.0*)?(?![\d.])|(?<![\d.])0(\.0*)? ?\*")
+
+
 class Tensors(Compare):
     """Tensor arithmetic."""
 
@@ -209,6 +212,8 @@ def _penalty(value: Opaque) -> frozenset[str] | None:
                 return None
             parameters = parameters or (bool(top.modules) and "(" in top.path)
             if top.deferred is None:
+                if _ZEROED.search(top.path):
+                    return None  # `sum(p.sum() * 0 …)`, likewise
                 keys.add(top.path)
                 continue
             op, *operands = top.deferred

@@ -178,6 +178,8 @@ class Unknowns(Machine):
         """`len(dataset) // (batch_size * N)`: a witness's length counts batches, so that only N divides it."""
         if not any(key.startswith("len(") for key in samples.keys) or not any(map(_BATCH_SIZE.search, size.keys)):
             return None
+        if samples.keys & size.keys:
+            return None  # a part of a batch over the whole of it
         numbers = {**self.scenario.values, **self.result.known}
         n = 1
         for key in size.keys:

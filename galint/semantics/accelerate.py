@@ -105,7 +105,8 @@ def _backward(m: Calls, s: Site) -> Value | None:
         return None
     steps = s.receiver.items.get("__steps__")
     factor = ONE
-    if steps is None and not s.receiver.items.get("__count__") and not _accumulates(m, s.receiver):
+    asked = "gradient_accumulation_steps" in s.receiver.attrs  # the program reads its N, and so knows of one
+    if steps is None and not s.receiver.items.get("__count__") and not asked and not _accumulates(m, s.receiver):
         value = None
     else:
         value = steps_of(m, s.receiver)

@@ -37,9 +37,10 @@ def _optimizers(m: Calls, s: Site) -> Value | None:
         method = m.class_member(module.cls, "configure_optimizers")
         made = m.call_function(method, [module], {}, s.node) if isinstance(method, Function) else None
         found = _flat(made)
-        if not found:
-            return None
-        module.attrs["__optimizers__"] = found[0] if len(found) == 1 else Seq([*found], "list")
+        if not found:  # made in another file, and the same ones at each call
+            module.attrs["__optimizers__"] = Opaque(s.text)
+        else:
+            module.attrs["__optimizers__"] = found[0] if len(found) == 1 else Seq([*found], "list")
     return module.attrs["__optimizers__"]
 
 

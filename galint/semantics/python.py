@@ -115,7 +115,8 @@ def _sum(m: Calls, s: Site) -> Value | None:
     """The sum of known elements; an empty list stays unknown, for unknown code may have filled it."""
     value = s.args[0] if s.args else None
     if isinstance(value, Seq) and value.path and len(value.elts) == 1 and not isinstance(value.elts[0], Tensor):
-        return Opaque(s.text, data=m.is_data(value.elts[0]), born=m.born_of(value.elts[0]))  # of unknown length
+        one = value.elts[0]  # of an unknown number
+        return Opaque(s.text, data=m.is_data(one), born=m.born_of(one), modules=m.modules_in(one))
     if isinstance(value, Seq) and value.elts:
         start = s.arg(1, "start")
         total, *rest = value.elts if start is None else [start, *value.elts]

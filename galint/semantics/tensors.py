@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from galint import program as p
 from galint.ledger import ONE
 from galint.run.nodes import path_terminal
 from galint.run.site import Site
@@ -99,6 +100,13 @@ def _same(m: Calls, s: Site) -> Value | None:
     return None
 
 
+_RESHAPED = (
+    "clone detach double bfloat16 int bool type type_as pin_memory requires_grad_ view view_as reshape flatten permute "
+    "transpose squeeze unsqueeze expand expand_as repeat numpy"
+)
+"""Methods of a tensor whose result holds the same samples."""
+
+
 def _detached(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, Tensor):
         out = s.receiver.copy()
@@ -108,6 +116,13 @@ def _detached(m: Calls, s: Site) -> Value | None:
         if s.receiver.role == "grad":
             m.copied(s.receiver.modules)  # the detached gradient shares its numbers
         return s.receiver
+    return None
+
+
+def _of_its_batch(m: Calls, s: Site) -> Value | None:
+    """`x.view(…)`, `x.clone()`: data of the same micro-batch, wherever it is asked for."""
+    if isinstance(s.receiver, Opaque) and s.receiver.data and not s.receiver.kind and not s.receiver.role:
+        return Opaque(p.text(s.node)[:100], data=True, born=s.receiver.born, modules=s.receiver.modules)
     return None
 
 
@@ -373,4 +388,5 @@ METHODS: dict[tuple[str, str], Meaning] = {
     **{
         ("opaque", name): _same for name in ("to", "cuda", "cpu", "float", "half", "long", "contiguous", "non_blocking")
     },
+    **{("opaque", name): _of_its_batch for name in _RESHAPED.split()},
 }

@@ -74,7 +74,7 @@ def _body(c: Places, nodes: list[ast.stmt]) -> p.Body:
 
 
 def _expr(c: Places, node: ast.Expr) -> p.Stmt:
-    return p.ExprStmt(c.span(node), expr(c, node.value))
+    return p.alone(c.span(node), expr(c, node.value))
 
 
 def _assign(c: Places, node: ast.Assign) -> p.Stmt:

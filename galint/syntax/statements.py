@@ -68,7 +68,7 @@ def _tail(c: Cursor, node: Any, width: int = 4) -> p.Body:
 
 def _expr(c: Cursor, node: cst.Expr, start: int) -> p.Stmt:
     value = expr(c, node.value)
-    return p.ExprStmt(c.span(start), value)
+    return p.alone(c.span(start), value)
 
 
 def _assign(c: Cursor, node: cst.Assign, start: int) -> p.Stmt:
