@@ -286,7 +286,7 @@ class Branches(Assign):
         """True where the body gives a loss that is still the number 0, None or nothing at all its first term: a program that
         goes on to `backward` cannot have left the condition false everywhere."""
         for name in self.static.loss_terms(stmt):
-            if name in self.static.sent_back and frame.find(name) is None:
+            if frame.find(name) is None and name in self.static.sent_back(frame.function):
                 return True
             old = self.resolve(frame.vars.get(name, TRUE))
             if isinstance(old, Lit) and (old.value is None or (old.value == 0 and old.value is not False)):

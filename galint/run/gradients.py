@@ -8,8 +8,9 @@ from galint import program as p
 from galint.ledger import ONE, Coefficient, Entry, LossFacts, Mark, OptimizerLedger, Step, plain
 from galint.run.facts import BackwardFact, Micro
 from galint.run.frame import RunOver
+from galint.run.opened import held, models_of, same_module
 from galint.run.unknowns import Unknowns
-from galint.run.values import Context, Lit, Module, Opaque, Optimizer, Seq, Tensor, Value
+from galint.run.values import Module, Optimizer, Tensor, Value
 from galint.source import Span
 
 
@@ -96,8 +97,8 @@ class Gradients(Unknowns):
         Accelerate's `accumulate(model)` opens the model's own `no_sync` on the micro-batches that do not step.
         """
         return module.sync and not any(
-            (c.kind == "no_sync" and (c.target is None or _same(c.target, module)))
-            or (c.kind == "accumulate" and _held(c) and any(_same(m, module) for m in _models(c)))
+            (c.kind == "no_sync" and (c.target is None or same_module(c.target, module)))
+            or (c.kind == "accumulate" and held(c) and any(same_module(m, module) for m in models_of(c)))
             for c in self.contexts
         )
 
@@ -384,21 +385,3 @@ class Gradients(Unknowns):
         if self.loops:
             self.result.facts["enough_of"] = self.loops[0].node
         raise RunOver
-
-
-def _models(accumulate: Context) -> list[Value]:
-    """The models that an `accumulate` was given; a list of them has no `no_sync`."""
-    return [m for m in accumulate.data.get("models", ()) if not isinstance(m, Seq)]
-
-
-def _held(accumulate: Context) -> bool:
-    """Whether an open `accumulate` lets no step through."""
-    sync = accumulate.target.attrs.get("sync_gradients") if isinstance(accumulate.target, Opaque) else None
-    return isinstance(sync, Lit) and not sync.value
-
-
-def _same(target: Value, module: Module) -> bool:
-    """Whether a `no_sync` of `target` is one of `module`: what is not known to be a wrapper hands the call on to one."""
-    if not isinstance(target, Module) or not target.wrap or "__guessed__" in target.items:
-        return True
-    return target is module or target.inner is module or module.inner is target

@@ -17,6 +17,7 @@ class Losses(Reach):
         super().__init__(bodies)
         self._terms: dict[p.If, tuple[str, ...]] = {}
         self._sides: dict[p.If, tuple[bool, bool]] = {}
+        self._sent: dict[p.Node | None, frozenset[str]] = {}
 
     def loss_terms(self, node: p.If) -> tuple[str, ...]:
         """The losses that the only side of an `if` gives something that is called for."""
@@ -25,14 +26,16 @@ class Losses(Reach):
             known = self._terms[node] = () if node.orelse else tuple(self._given_losses(node))
         return known
 
-    @property
-    def sent_back(self) -> frozenset[str]:
-        """The names that `backward` is called of."""
-        return self.once("sent back", self._find_sent_back)
-
-    def _find_sent_back(self) -> frozenset[str]:
-        calls = (c.func for c in self.calls if isinstance(c.func, p.Attr) and c.func.name == "backward")
-        return frozenset(n.id for func in calls for n in self.walk(func.value) if isinstance(n, p.Name))
+    def sent_back(self, function: p.Node | None) -> frozenset[str]:
+        """The names that `backward` is called of in a function, or (None) in the module's own statements."""
+        known = self._sent.get(function)
+        if known is None:
+            tops = (function,) if function is not None else [s for body in self.bodies for s in body]
+            calls = (n.func for top in tops for n in self.walk(top) if isinstance(n, p.Call))
+            roots = (f.value for f in calls if isinstance(f, p.Attr) and f.name == "backward")
+            known = frozenset(n.id for root in roots for n in self.walk(root) if isinstance(n, p.Name))
+            self._sent[function] = known
+        return known
 
     def skips_loss(self, node: p.If, taken: bool) -> bool:
         """Whether the side that is not taken computes a loss, where the other one computes none."""
