@@ -87,15 +87,15 @@ def backward_outside_window(s: Situation) -> Iterator[Candidate]:
     stmt = s.place
     for guard in s.outline.above(stmt):
         if isinstance(guard, p.If) and stmt in guard.orelse:
-            yield from _behind(s, stmt, guard)
+            yield from _out(s, stmt, guard, behind=True)
         if isinstance(guard, p.If):
-            yield from _before(s, stmt, guard)
+            yield from _out(s, stmt, guard)
         if isinstance(guard, (p.For, p.While, p.FunctionDef)):
             break
     seat = s.outline.seats[stmt]
     for former in reversed(seat.body[: seat.index]):
         if isinstance(former, p.If) and isinstance(former.body[-1], (p.Return, p.Continue)):
-            yield from _before(s, stmt, former)
+            yield from _out(s, stmt, former)
         if isinstance(former, (p.For, p.While)):
             editor = s.editor()
             lines = editor.take(stmt)
@@ -105,26 +105,18 @@ def backward_outside_window(s: Situation) -> Iterator[Candidate]:
             return
 
 
-def _before(s: Situation, stmt: p.Stmt, guard: p.Stmt) -> Iterator[Candidate]:
+def _out(s: Situation, stmt: p.Stmt, holder: p.Stmt, *, behind: bool = False) -> Iterator[Candidate]:
+    """The backward in front of, or behind, the condition that holds it."""
     editor = s.editor()
     try:
         lines = editor.take(stmt)
         editor.delete(stmt)
-        editor.insert_before(guard, lines)
+        (editor.insert_after if behind else editor.insert_before)(holder, lines)
     except Unfixable:
         return
-    yield s.done(editor, "run backward on every micro-batch, in front of the guard")
-
-
-def _behind(s: Situation, stmt: p.Stmt, condition: p.Stmt) -> Iterator[Candidate]:
-    editor = s.editor()
-    try:
-        lines = editor.take(stmt)
-        editor.delete(stmt)
-        editor.insert_after(condition, lines)
-    except Unfixable:
-        return
-    yield s.done(editor, "run backward whatever N is")
+    yield s.done(
+        editor, "run backward whatever N is" if behind else "run backward on every micro-batch, in front of the guard"
+    )
 
 
 def _moved(
