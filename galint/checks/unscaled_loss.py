@@ -13,6 +13,7 @@ from galint.checks.scaling import Scaling, late_divisions, scalings
 from galint.checks.view import View
 from galint.checks.windows import calls
 from galint.ledger import ONE, formula, unsigned
+from galint.run.nodes import terminal
 from galint.source import Span
 
 CODE = "GA201"
@@ -29,7 +30,7 @@ def check(view: View) -> Iterator[Finding]:
             continue
         if caches_features(view):
             return
-        if _counted_elsewhere(view, scaling.backward.span):
+        if _counted_elsewhere(view, scaling.backward.span) or _left_to_subclasses(view, scaling.backward.span):
             continue
         reported.add(scaling.backward.span)
         yield _finding(view, scaling)
@@ -47,6 +48,27 @@ def _counted_elsewhere(view: View, backward: Span) -> bool:
         if span != backward
         for n in view.static.walk(func)
     )
+
+
+def _left_to_subclasses(view: View, backward: Span) -> bool:
+    """Whether a hook without a body makes the loss, with a loss function that the caller hands in: neither is in sight."""
+    call = next((c for c in calls(view) if c.span == backward), None)
+    root = call.func.value if call is not None and isinstance(call.func, p.Attr) else None
+    if not isinstance(root, p.Name):
+        return False
+    for function in (f for group in view.static.functions.values() for f in group):
+        nodes = [*view.static.walk(function)]
+        given = {q.name for q in function.params if "loss" in q.name}
+        if not given or call not in nodes:
+            continue
+        for made in (n for n in nodes if isinstance(n, p.Assign) and isinstance(n.value, p.Call)):
+            names = {n.id for t in made.targets for n in view.static.walk(t) if isinstance(n, p.Name)}
+            assert isinstance(made.value, p.Call)
+            handed = {a.value.id for a in made.value.args if isinstance(a.value, p.Name)}
+            hooks = view.static.functions.get(terminal(made.value.func), ())
+            if root.id in names and handed & given and any(isinstance(s, p.Raise) for h in hooks for s in h.body):
+                return True
+    return False
 
 
 def _finding(view: View, scaling: Scaling) -> Finding:

@@ -190,6 +190,8 @@ class OpaqueCalls(Classes):
         optimizer = next((v for v in values if isinstance(v, Optimizer)), None)
         if optimizer is not None and _STEPS.match(last) and not any(t.grad for t in tensors):
             self.step(optimizer, site.span)  # xm.optimizer_step(optimizer), trainer.optimize(opt)
+            if last != "optimizer_step":  # a helper out of sight may clear as well
+                self.clear_applied()
             return
         if optimizer is None or _BENIGN.search(last):
             return

@@ -65,9 +65,14 @@ def _criterion(m: Calls, s: Site) -> Value | None:
 
 
 def _counts_the_window(m: Calls, s: Site) -> bool:
-    """Whether a criterion is given a count that is older than the outputs: it may divide by the whole window's items."""
+    """Whether a criterion is given a count that is older than the outputs: it may divide by the whole window's items.
+
+    One that is given the processes to talk to counts with them, as it likes.
+    """
     if len(s.args) < 3 and not s.kwargs:
         return False
+    if any(name.endswith("group") for name in s.kwargs):
+        return True
     latest = max((m.born_of(v) for v in s.args[:2]), default=0)
     spelled = {(a.keyword or ""): p.text(a.value) for a in s.node.args if a.keyword and not a.star}
     plain = [p.text(a.value) for a in s.node.args if not a.keyword and not a.star]
