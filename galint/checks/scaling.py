@@ -185,7 +185,9 @@ def _loop_label(view: View, step: Step) -> str:
     )
     if plain:
         label = p.text(plain[-1].value)
-        return label if len(label) < 40 and not _SIZE.search(path_terminal(label)) else ""
+        name = path_terminal(label)
+        part = _SIZE.search(name) and not ONE_WINDOW.search(name)  # `iter_size` is N
+        return label if len(label) < 40 and not part else ""
     return ""
 
 
