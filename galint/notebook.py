@@ -40,6 +40,10 @@ class Notebook:
         """The lines of the code cell `number` as written, magics included."""
         return next((cell.lines for cell in self.cells if cell.number == number), ())
 
+    def row_of(self, number: int, line: int) -> int | None:
+        """The row in the whole text of a line of code cell `number`; None where there is no such cell."""
+        return next((cell.first_row + line - 1 for cell in self.cells if cell.number == number), None)
+
     def locate(self, span: Span) -> tuple[int, Span]:
         """A span of the whole text as (code cell, span within it), cut at the cell's end."""
         starts = [cell.first_row for cell in self.cells]

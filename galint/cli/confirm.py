@@ -12,9 +12,10 @@ import click
 
 from galint.cli.options import config_options, overrides, selection_options
 from galint.cli.output import warn, write
+from galint.cli.place import split
 from galint.config.loading import Resolver
 from galint.errors import ConfigError, SourceError
-from galint.trace.command import plot_path
+from galint.trace.command import plot_option
 
 
 @click.command(
@@ -32,13 +33,7 @@ from galint.trace.command import plot_path
     help="How to report.",
 )
 @click.option("-o", "--output-file", type=click.Path(path_type=Path), help="Write to this file.")
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=plot_path,
-    metavar="FILE",
-    help="Draw what was measured to FILE: .png, .svg or one self-contained .html.",
-)
+@plot_option("Draw what was measured to FILE: .png, .svg or one self-contained .html.")
 @click.option("--device", default="auto", show_default=True, help="auto (CUDA where there is one), cpu, cuda, cuda:1 …")
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
@@ -114,14 +109,6 @@ def command(
         click.echo(f"plot written to {plot}", err=True)
     write(_rendered(result.outcomes, result.slices if show_slice else [], output_format, output_file), output_file)
     return exit_code(result.outcomes) or (2 if result.problems else 0)
-
-
-def split(path: str) -> tuple[str, list[int]]:
-    """`file:12` as file and line; `file:12:3` as file, line and column, or as notebook, code cell and line."""
-    match = re.fullmatch(r"(.+?):(\d+)(?::(\d+))?:?", path)
-    if match is None or Path(path).exists():
-        return path, []
-    return match[1], [int(n) for n in match.groups()[1:] if n is not None]
 
 
 def _rendered(

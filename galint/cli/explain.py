@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import click
 
 from galint.cli.options import config_options, overrides
 from galint.cli.output import write
+from galint.cli.place import split
 from galint.config.loading import Resolver
 from galint.discovery import project_root
 from galint.errors import ConfigError, GalintError, ParseError
@@ -37,7 +37,7 @@ def command(target: str, output_format: str, output_file: Path | None, config: t
 
     In a notebook, FILE:CELL takes the loops of a code cell and FILE:CELL:LINE the one at its line.
     """
-    name, numbers = _split(target)
+    name, numbers = split(target)
     resolver = Resolver(overrides(config, isolated))
     path = Path.cwd() / name
     page = _page(name, path)
@@ -70,14 +70,6 @@ class _Page:
         return str(inner.row) if cell is None else f"cell {cell}:{inner.row}"
 
 
-def _split(target: str) -> tuple[str, list[int]]:
-    """The file and the one or two numbers behind it."""
-    match = re.fullmatch(r"(.+?):(\d+)(?::(\d+))?:?", target)
-    if match is None or Path(target).exists():
-        return target, []
-    return match[1], [int(n) for n in match.groups()[1:] if n is not None]
-
-
 def _page(name: str, path: Path) -> _Page:
     if name == "-":
         return _Page(Source.from_bytes(sys.stdin.buffer.read(), "stdin.py"))
@@ -101,8 +93,8 @@ def _chosen(views: Sequence[LoopView], page: _Page, name: str, numbers: Sequence
     elif len(numbers) == 1:
         found = [v for v in views if page.locate(v.span)[0] == numbers[0]]
     else:
-        first = next((c.first_row for c in page.book.cells if c.number == numbers[0]), None)
-        found = at_line(views, first + numbers[1] - 1) if first is not None else []
+        row = page.book.row_of(*numbers)
+        found = at_line(views, row) if row is not None else []
     if found:
         return found
     known = ", ".join(page.place(v.span) for v in views)

@@ -44,15 +44,12 @@ class Arithmetic(Tensors):
             return Opaque(p.text(node) if isinstance(node, p.Expr) else "%", data=self.is_data(right))  # a message
         if op == "%" and isinstance(right, Opaque) and (isinstance(left, Lit) or not right.data):
             role = "other" if not isinstance(left, Lit) or left.is_number else ""
-            if role and STEP in self.test_tags and right.deferred is not None and right.deferred[0] in {"//", "/"}:
+            divided = right.deferred is not None and right.deferred[0] in {"//", "/"}
+            if role and STEP in self.test_tags and divided:
                 role = "window"  # `(i + 1) % (batch // micro_batch)`
-            if (
-                right.deferred is not None
-                and right.deferred[0] in {"//", "/"}
-                and not self.test_tags & {STEP, BACKWARD}
-            ):
-                if isinstance(left, Lit) and left.is_number and left.value == 0:
-                    return left  # `updates % (len(loader) // n)`: no number has to be made up for it
+            zero = isinstance(left, Lit) and left.is_number and left.value == 0
+            if divided and zero and not self.test_tags & {STEP, BACKWARD}:
+                return left  # `updates % (len(loader) // n)`: no number has to be made up for it
             wanted = self.demand(right, role, right_node)
             right = wanted or right
         if (

@@ -32,6 +32,13 @@ def plot_path(_ctx: click.Context, _param: click.Parameter, value: Path | None) 
     return value
 
 
+def plot_option(text: str) -> Callable[[_F], _F]:
+    """The option `--plot FILE` of everything that draws."""
+    return click.option(
+        "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=plot_path, metavar="FILE", help=text
+    )
+
+
 def run_options(function: _F) -> _F:
     """Options that trace and replay share."""
     for option in reversed(
@@ -44,10 +51,7 @@ def run_options(function: _F) -> _F:
                 "--output-format", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True,
                 help="How to report; the script's own output then goes to stderr.",
             ),
-            click.option(
-                "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=plot_path, metavar="FILE",
-                help="Draw the windows to FILE: .png, .svg or one self-contained .html.",
-            ),
+            plot_option("Draw the windows to FILE: .png, .svg or one self-contained .html."),
             click.option(
                 "--timeout", type=click.FloatRange(min=0, min_open=True), help="Give up after so many seconds."
             ),
@@ -248,13 +252,7 @@ def _need_torch() -> None:
     show_default=True,
     help="Folder for the results, the plots and the report.",
 )
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=plot_path,
-    metavar="FILE",
-    help="Write this plot as well: .png, .svg or .html.",
-)
+@plot_option("Write this plot as well: .png, .svg or .html.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def experiment(
     quick: bool,

@@ -89,8 +89,9 @@ def confirm(
 def _prepare(target: Target, at: Sequence[int], codes: frozenset[str], first: int) -> _File | None:
     """The work on one file; None where there is none. Raises SourceError."""
     data = read_bytes(target.path, target.filename)
-    book = notebook.load(data, target.filename) if target.filename.endswith(".ipynb") else None
-    if not may_matter(data) or (book is None and target.filename.endswith(".ipynb")):
+    is_notebook = target.filename.endswith(".ipynb")
+    book = notebook.load(data, target.filename) if is_notebook else None
+    if not may_matter(data) or (is_notebook and book is None):
         return None
     source = Source.from_bytes(data, target.filename, target.path) if book is None else book.source
     config = target.config
@@ -135,8 +136,8 @@ def _at_cell(found: Sequence[Diagnostic], at: Sequence[int], book: Notebook) -> 
     """Findings in a code cell, or on a line of it."""
     if len(at) == 1:
         return [d for d in found if book.locate(d.span)[0] == at[0]]
-    first = next((cell.first_row for cell in book.cells if cell.number == at[0]), None)
-    return _at(found, first + at[1] - 1) if first is not None else []
+    row = book.row_of(*at)
+    return _at(found, row) if row is not None else []
 
 
 def _at(found: Sequence[Diagnostic], line: int) -> list[Diagnostic]:
