@@ -111,9 +111,10 @@ class Assign(Evaluate):
 
     def _passed_through(self, target: p.Expr, value: Value, node: p.Expr, frame: Frame) -> Value:
         """`model, opt = wrap(model, opt)`: what an unknown call returns under the same name is the same thing."""
-        if not isinstance(node, p.Call) or type(value) is not Opaque or value.kind or value.deferred is not None:
+        if not isinstance(node, p.Call) or type(value) is not Opaque or value.deferred is not None or not node.args:
             return value
-        if not node.args:
+        among = value.kind == "loader" and isinstance(target, p.Sequence)  # a loader went in among other things
+        if value.kind and not among:
             return value
         if (decorated := self._decorated(target, node, frame)) is not None:
             return decorated
@@ -134,6 +135,8 @@ class Assign(Evaluate):
             else:
                 name = terminal(one)
                 kept.append(self.make_opaque(text or f"#{self.tick()}", name, data=value.data, born=value.born))
+        if among and not any(isinstance(one, (Module, Optimizer)) for one in kept):
+            return value
         return kept[0] if len(kept) == 1 and not isinstance(target, p.Sequence) else Seq(kept, "tuple")
 
     def _decorated(self, target: p.Expr, node: p.Expr, frame: Frame) -> Function | None:

@@ -226,7 +226,8 @@ class Attributes(Gradients):
             return TRUE  # a frozen parameter has no gradient to speak of
         if isinstance(value, Optimizer) and name == "param_groups":
             return self._param_groups(value)
-        kind = "" if value.data or CONFIG.search(value.path) else self.static.kind_of(name)
+        settings = CONFIG.search(value.path) or SETTINGS.search(value.path)
+        kind = "" if value.data or settings else self.static.kind_of(name)
         if value.kind in {"namespace", "config"}:
             kind = ""
         if name in GRADIENT_METHODS and kind == "" and not any(map(CONFIG.search, value.path.split("."))):

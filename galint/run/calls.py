@@ -99,7 +99,7 @@ class Calls(OpaqueCalls):
             return self._super(frame)
         else:
             callee = self.eval(func, frame)
-        if self.loops and is_update_effect(func):
+        if self.loops and is_update_effect(node):
             inside = callee.func if isinstance(callee, Bound) else callee
             if not counts_itself(node, inside.node if isinstance(inside, Function) else None):
                 guards = [*(g.text for g in self.guards), *intervals(frame.function)]

@@ -178,7 +178,7 @@ class Reach(Index):
             tags |= {BACKWARD, STEP}  # mmengine's OptimWrapper
         if (known := self.renamed.get(name, name) if isinstance(func, p.Name) else name) in _CALL_TAGS:
             tags.add(_CALL_TAGS[known])
-        if is_update_effect(func):
+        if is_update_effect(node):
             tags.add(EFFECT)
         if name in {"zero_", "mul_", "div_"} and isinstance(func, p.Attr) and "grad" in p.text(func.value):
             tags.add(ZERO if name == "zero_" else SCALE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from galint import program as p
 from galint.ledger import ONE, Coefficient
 from galint.run.compare import Compare
 from galint.run.nodes import path_terminal
@@ -113,9 +114,17 @@ class Tensors(Compare):
         if (sign < 0 or tensor.each) and self._of_the_batch(factor, tensor):
             out = tensor.copy()
             out.hidden |= {factor.path}
+            # What a part of a batch says may be of the whole batch: a sum divided by that needs no 1/N.
+            out.unknown_scale = out.unknown_scale or (sign < 0 and tensor.summed and self._draws_parts())
             return out
         coefficient = self.symbol(factor) if sign > 0 else invert(self.symbol(factor))
         return tensor.map(lambda c: c.combine(coefficient), frozenset({factor.path}))
+
+    def _draws_parts(self) -> bool:
+        """Whether the innermost loop goes over the parts of something, not through numbers."""
+        loop = self.loops[-1] if self.loops else None
+        node = loop.node if loop is not None and loop.role == "window" else None
+        return isinstance(node, p.For) and "range(" not in p.text(node.iter)
 
     def _of_the_batch(self, factor: Value, tensor: Tensor) -> bool:
         """Whether a factor is made of the micro-batch's own data and of numbers: it weighs samples, and cannot be 1/N."""
@@ -195,7 +204,7 @@ def invert(coefficient: Coefficient) -> Coefficient:
 
 def _counts_own(count: Opaque, tensor: Tensor) -> bool:
     """Whether a number counts the samples of the very micro-batch that a tensor comes from, and not of a window."""
-    return count.data and count.born == tensor.born and _COUNTS.search(count.path) is not None
+    return count.data and count.born == tensor.born and _COUNTS.search(count.path)
 
 
 def _penalty(value: Opaque) -> frozenset[str] | None:

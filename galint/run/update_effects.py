@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from galint import program as p
+from galint.run.kinds import LOSS_NAME
 from galint.run.nodes import bails
 from galint.run.words import Words
 
@@ -19,15 +20,18 @@ _COUNT = re.compile(r"(^|_)(i|it|iter|itr|iteration|step|steps|idx|index)$", re.
 _UPDATES = frozenset({"update", "step", "update_parameters", "update_ema", "ema_update", "update_average"})
 
 
-def is_update_effect(func: p.Expr) -> bool:
+def is_update_effect(call: p.Call) -> bool:
     """True for a call that belongs to the optimizer step: a moving average of the weights, AdaLoRA's rank budget."""
+    func = call.func
     name = func.name if isinstance(func, p.Attr) else func.id if isinstance(func, p.Name) else ""
     if not _may(name):
         return False
     if name == "update_and_allocate":
         return True
     if isinstance(func, p.Attr) and name in _UPDATES:
-        return bool(_AVERAGE.search(_last(func.value))) or name not in {"update", "step"}
+        if _AVERAGE.search(_last(func.value)):
+            return True
+        return name not in {"update", "step"} and not any(LOSS_NAME.search(_last(a.value)) for a in call.args)
     return bool(_AVERAGE.search(name)) and name.startswith(("update", "ema_step"))
 
 

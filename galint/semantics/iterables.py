@@ -34,6 +34,7 @@ def _range(m: Calls, s: Site) -> Value | None:
     if len(parts) == 3:
         return _stepped(m, s, parts, role)
     nodes = [a.value for a in s.node.args]
+    _count_from_one(m, parts, nodes, role)
     numbers: list[Lit | None] = []
     for index, part in enumerate(parts):
         is_stop = index == len(parts) - 1
@@ -57,6 +58,19 @@ def _range(m: Calls, s: Site) -> Value | None:
     if len(ints) == 1:
         return Range(0, ints[0], 1, keys)
     return Range(ints[0], _far(m, ints, parts, role), 1, keys)
+
+
+def _count_from_one(m: Calls, parts: list[Value], nodes: list[p.Expr], role: str) -> None:
+    """`range(first, total + 1)` of an unseen `first` includes its total, so it counts from 1, or from where it was left."""
+    if len(parts) != 2 or len(nodes) != 2 or role == "epochs" or not isinstance(nodes[1], p.BinOp):
+        return
+    first, more = parts[0], nodes[1].right
+    if nodes[1].op != "+" or not isinstance(more, p.Const) or more.value != 1 or type(first) is not Opaque:
+        return
+    if first.deferred is None and not first.data and first.path not in m.result.known:
+        m.result.known[first.path] = 1
+        m.result.roles[first.path] = "counter"
+        m.result.facts.setdefault("counted_elsewhere", set()).add(first.path)
 
 
 def _far(m: Calls, ints: list[int], parts: list[Value], role: str) -> int:
