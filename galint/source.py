@@ -83,6 +83,10 @@ class Source:
         return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
 
 
+_BACKPORTS = frozenset({"future_fstrings", "future_annotations"})
+"""Encodings of the packages `future-fstrings` and `future-annotations`, which brought new syntax to old Pythons: UTF-8."""
+
+
 def read_bytes(path: Path | str, filename: str) -> bytes:
     """The bytes of a regular file. Raises SourceError for FIFOs, directories and unreadable files."""
     try:
@@ -117,7 +121,7 @@ def decode(data: bytes, filename: str) -> tuple[str, str, bool]:
         data = data[len(codecs.BOM_UTF8) :]
     declared = _declared(data)
     encoding = "utf-8"
-    if declared is not None:
+    if declared is not None and declared.replace("-", "_").lower() not in _BACKPORTS:
         try:
             encoding = codecs.lookup(declared).name
         except LookupError:

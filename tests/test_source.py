@@ -54,6 +54,12 @@ def test_a_coding_line_after_code_or_in_line_three_means_nothing() -> None:
             Source.from_bytes(head + b"'\xe9'\n", "a.py")
 
 
+@pytest.mark.parametrize("name", ["future_fstrings", "future-annotations", "Future_Annotations"])
+def test_the_encodings_of_backports_are_utf_8(name: str) -> None:
+    text = f"# -*- coding: {name} -*-\nx = 'é'\n"
+    assert Source.from_bytes(text.encode(), "a.py").text == text
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

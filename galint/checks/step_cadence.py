@@ -220,7 +220,7 @@ def _never(view: View) -> Iterator[Finding]:
             asked.setdefault(event.span, []).append(event)
     for span, events in asked.items():
         exact = [(k, v) for k, v in events[0].data["moduli"] if v > 1 and not k.startswith("≥")]
-        if not exact or any(e.data["taken"] for e in events) or len(events) < 2 * exact[0][1]:
+        if not exact or any(e.data["taken"] or e.data["refused"] for e in events) or len(events) < 2 * exact[0][1]:
             continue
         if view.run.truncated and len(events) < 6 * exact[0][1]:
             continue

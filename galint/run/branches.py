@@ -112,6 +112,7 @@ class Branches(Assign):
         keys = value.keys if isinstance(value, Lit) else frozenset()
         body = stmt.body if truth else stmt.orelse
         if STEP in tags and moduli and self.loops:
+            told = value.items.get("__default__") if isinstance(value, Opaque) else None
             self.event(
                 "guard",
                 self.place(stmt.span),
@@ -120,6 +121,7 @@ class Branches(Assign):
                 moduli=moduli,
                 keys=keys,
                 steps=STEP in body_tags,
+                refused=not truth and isinstance(told, Lit) and bool(told.value),  # by what stands beside the remainder
             )
         if not body:
             leaves = leaves and not isinstance(stmt.body[-1], (p.Break, p.Raise))
@@ -252,7 +254,9 @@ class Branches(Assign):
         default = default or self._starts_loss(stmt, frame) or self._starts_batches(stmt, frame)
         taken_key = key
         relevant = bool(gradient) or (leaves and data and bool(self.loops))
-        taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=p.text(stmt.test))
+        whole = not (isinstance(value, Opaque) and "__moduli__" in value.items)  # no part of the condition is known
+        asked = p.text(stmt.test) if whole else ""
+        taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=asked)
         if asks and checks[not taken] and taken_key.removeprefix("not ") not in self.scenario.choices:
             return not taken  # what was taken before, for one part of the check, leads around it
         left = (orelse if taken else body) | (self.static.body_tags(rest) if leaves and taken else frozenset())

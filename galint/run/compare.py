@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from galint import program as p
@@ -32,8 +33,13 @@ from galint.run.values import (
     Tensor,
     Value,
 )
+from galint.run.words import Words
 
 _ALWAYS_TRUE = (Module, Optimizer, Instance, Function, Class, Bound, Partial, GeneratorCall, Iterator)
+
+
+_EPOCH = Words(r"(^|_)(epoch|ep)(_?(idx|num|no|number|i))?$", re.I)
+"""What counts the passes over the data: beside an unknown bound, no counter of micro-batches."""
 
 
 class Compare(Attributes):
@@ -312,7 +318,8 @@ class Compare(Attributes):
         if self._counts_windows(left) != self._counts_windows(right):  # a cap beside an epoch's number of windows
             roles = ("length", "limit") if self._counts_windows(left) else ("limit", "length")
             return self.demand(left, roles[0], left_node) or left, self.demand(right, roles[1], right_node) or right
-        if terminal(left_node) in names or terminal(right_node) in names or "step" in self.test_tags:
+        asked = {terminal(left_node), terminal(right_node)}
+        if (asked & names or "step" in self.test_tags) and not any(map(_EPOCH.search, asked)):
             whole = {"while", BACKWARD, STEP} <= self.test_tags  # the loop holds whole windows
             bound = self.demand(right, "length" if whole else "window", right_node)
             return (self.demand(left, "counter", left_node) or left), (bound or right)
