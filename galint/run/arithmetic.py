@@ -68,8 +68,6 @@ class Arithmetic(Tensors):
         ) or (op == "%" and isinstance(left, Opaque) and isinstance(right, Lit) and right.is_number and left.deferred):
             left = self.demand(left, "counter", None) or left
         if isinstance(left, Lit) and isinstance(right, Lit):
-            if op == "%":
-                right = self._soon(right, right_node)
             if left.is_number and right.is_number:
                 known = self._of_numbers(op, left, right, node, right_node)
                 if known is not None:
@@ -90,24 +88,19 @@ class Arithmetic(Tensors):
 
     def _soon(self, number: Lit, node: p.Expr | None) -> Lit:
         """A setting that says every how many updates another network is trained: few enough that the run sees it."""
-        if (
-            number.text not in number.keys
-            or not {BACKWARD, STEP} <= self.test_tags
-            or number.text in self.scenario.values
-        ):
+        if number.text not in number.keys or not {BACKWARD, STEP} <= self.test_tags or type(number.value) is not int:
             return number
-        if (
-            type(number.value) is not int
-            or number.value <= 2
-            or self._refine(Opaque(number.text), "other", node) != "other"
-        ):
+        if number.value <= 2 or self._refine(Opaque(number.text), "other", node) != "other":
             return number
+        self.result.facts["sparse"] = True
         return Lit(2, number.keys, number.moduli, number.born, number.text)
 
     def _of_numbers(self, op: str, left: Lit, right: Lit, node: p.Node, right_node: p.Expr | None) -> Value | None:
         if op == "/" and LIMIT in (left.value, right.value):
             # A number that only stands for "no bound": what the quotient would be, nobody knows.
             return Opaque(p.text(node) if isinstance(node, p.Expr) else "/", born=max(left.born, right.born))
+        if op == "%" and right.keys:
+            right = self._soon(right, right_node)
         number = arithmetic(op, left.value, right.value)
         if number is None:
             return None

@@ -47,3 +47,21 @@ def counts_samples(value: Opaque) -> bool:
             ):
                 return False
     return True
+
+
+def rounded(value: Opaque) -> tuple[Value, Value] | None:
+    """What `total // n * n` rounds down, and to multiples of what; None for anything else."""
+    if value.deferred is None or value.deferred[0] != "*":
+        return None
+    _, left, right = value.deferred
+    for quotient, unit in ((left, right), (right, left)):
+        inner = quotient.deferred if isinstance(quotient, Opaque) else None
+        if inner is not None and inner[0] == "//" and _same(inner[2], unit):
+            return inner[1], unit
+    return None
+
+
+def _same(one: Value, other: Value) -> bool:
+    if isinstance(one, Lit) and isinstance(other, Lit):
+        return bool(one.value == other.value)
+    return isinstance(one, Opaque) and isinstance(other, Opaque) and one.path == other.path

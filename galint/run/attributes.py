@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from galint import program as p
+from galint.run.asked import rounded
 from galint.run.frame import Frame
 from galint.run.gradients import Gradients
 from galint.run.names import (
@@ -17,7 +18,6 @@ from galint.run.names import (
     SETTINGS,
 )
 from galint.run.nodes import global_name, path_terminal, terminal
-from galint.run.unknowns import rounded
 from galint.run.values import (
     FALSE,
     TRUE,

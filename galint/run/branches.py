@@ -14,7 +14,7 @@ from galint.run.match import matches
 from galint.run.names import ONE_WINDOW, RANKS
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP, WRAP, ZERO
-from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing
+from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing, without_remainder
 from galint.run.summed import sums
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
@@ -101,7 +101,8 @@ class Branches(Assign):
             if any(re.fullmatch(r"≥(\d+|[A-Z_\d]+)", label) for label, _ in moduli):
                 self.result.facts["fixed_bound"] = True  # a cap written in the code, no setting
         beside = self.static.body_tags(self.static.other_sides.get(stmt, ())) if moduli else else_tags
-        if moduli and not gates(body_tags, else_tags | beside, rest_tags if leaves else None):
+        otherwise = self.static.body_tags(without_remainder(stmt, static)) if moduli else else_tags
+        if moduli and not gates(body_tags, otherwise | beside, rest_tags if leaves else None):
             summed = self.static.summing.get(stmt)
             if summed is None:
                 summed = self.static.summing[stmt] = sums(self.static, stmt)

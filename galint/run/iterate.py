@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from galint.run.execute import Execute
 
 _IDLE = 3
+_SPARSE = 7
+"""Windows that a run passes where only every second of them trains some network."""
 _TRAINING = frozenset({"length", "window", "windows", "epochs"})
 _SEGMENT = 400
 _BUILT = 128
@@ -182,7 +184,8 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
     if m.loops and role in _TRAINING:
         m.loops[-1].passes = total if cap is None else min(total, cap)
     for count, number in enumerate(steps):
-        if cap is not None and count >= cap:
+        sparse = role == "windows" and "sparse" in m.result.facts
+        if cap is not None and count >= (_SPARSE if sparse else cap):
             m.result.facts["cut"] = True
             return None
         _last(m, count == total - 1)

@@ -47,3 +47,9 @@ def _names(reach: Reach) -> Iterator[str]:
     for node in reach.everything():
         if isinstance(node, p.For):
             yield from (n.id for n in reach.walk(node.target) if isinstance(n, p.Name))
+
+
+def asks_for_windows(node: p.Node | None, reach: Reach) -> bool:
+    """Whether a condition leads to a loop of micro-batches: it says which windows train, and not how many make one."""
+    body = node.body if isinstance(node, p.If) else ()
+    return any(isinstance(s, (p.For, p.While)) and BACKWARD in reach.tags(s) for s in body)

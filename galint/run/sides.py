@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from galint import program as p
 from galint.run.reach import BACKWARD, STEP
+from galint.run.static import Static
 from galint.run.values import Lit, Seq, Value
 
 
@@ -34,6 +35,19 @@ def gates(body: frozenset[str], orelse: frozenset[str], rest: frozenset[str] | N
         if STEP in one and STEP not in other:
             return BACKWARD not in one or BACKWARD in other
     return not (body | orelse) & {STEP}
+
+
+def without_remainder(node: p.If, static: Static) -> p.Body:
+    """What runs otherwise, less the `elif`s that wait for the very remainder: `if a and i % n == 0: … elif b and i % n == 0:`."""
+    waits = _remainders(node.test, static)
+    orelse = node.orelse
+    while len(orelse) == 1 and isinstance(orelse[0], p.If) and waits & _remainders(orelse[0].test, static):
+        orelse = orelse[0].orelse
+    return orelse
+
+
+def _remainders(test: p.Expr, static: Static) -> set[str]:
+    return {p.text(n) for n in static.walk(test) if isinstance(n, p.BinOp) and n.op == "%"}
 
 
 def moduli_in(value: Value) -> tuple[tuple[str, int], ...]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from galint import program as p
 from galint.run.agreement import implied
+from galint.run.asked import rounded
+from galint.run.limits import asks_for_windows
 from galint.run.machine import Machine, arithmetic
 from galint.run.names import RANKS
 from galint.run.nodes import path_terminal, terminal
@@ -214,6 +216,8 @@ class Unknowns(Machine):
             if role == "window":
                 return "window"
             return "length" if role not in {"batch", "windows", "epochs"} else role
+        if role == "other" and asks_for_windows(self.test_node, self.static):
+            return "window" if any(map(_ACCUMULATION.search, names)) else role
         if (
             value.deferred is None
             and role in {"length", "epochs", "other", "limit", "counter"}
@@ -379,21 +383,3 @@ def setting(test: p.Expr, value: Lit) -> str:
         key = min(value.keys)
         return key if bare is test else f"not {key}"
     return p.text(test)
-
-
-def rounded(value: Opaque) -> tuple[Value, Value] | None:
-    """What `total // n * n` rounds down, and to multiples of what; None for anything else."""
-    if value.deferred is None or value.deferred[0] != "*":
-        return None
-    _, left, right = value.deferred
-    for quotient, unit in ((left, right), (right, left)):
-        inner = quotient.deferred if isinstance(quotient, Opaque) else None
-        if inner is not None and inner[0] == "//" and _same(inner[2], unit):
-            return inner[1], unit
-    return None
-
-
-def _same(one: Value, other: Value) -> bool:
-    if isinstance(one, Lit) and isinstance(other, Lit):
-        return bool(one.value == other.value)
-    return isinstance(one, Opaque) and isinstance(other, Opaque) and one.path == other.path

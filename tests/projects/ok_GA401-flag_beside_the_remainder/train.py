@@ -27,4 +27,5 @@ class Settings:
 if __name__ == "__main__":
     net = nn.Linear(6, 2)
     tried(net, torch.optim.SGD(net.parameters(), lr=0.05), [torch.randn(8, 6) for _ in range(8)], Settings)
+    net = nn.Linear(6, 2)
     shown(net, torch.optim.SGD(net.parameters(), lr=0.05), [torch.randn(8, 6) for _ in range(8)], Settings)
