@@ -42,6 +42,7 @@ def diagnose(analysis: Analysis, source: Source) -> list[Diagnostic]:
         for (code, span), d in found.items()
         if not (code in {"GA402", "GA403"} and span in off)
         and not (code == "GA403" and any(r.span in wiped for r in d.related))
+        and not (code == "GA403" and d.configuration and ("GA402", span) in found)
     ]
     return analysis.found
 

@@ -21,6 +21,8 @@ from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
 _RESUMES = re.compile(r"\b(exists|is_?file)\(|resum|checkpoint|ckpt", re.I)
 """What asks for a checkpoint to go on from."""
+_ASKS_NUMBERS = re.compile(r"\bis_?(finite|nan|inf)\([^()]*\bgrad\b")
+"""What asks whether a gradient is a number."""
 
 
 class Branches(Assign):
@@ -194,7 +196,7 @@ class Branches(Assign):
         key = value.path if isinstance(value, (Opaque, Tensor)) else p.text(stmt.test)
         if not key or key.startswith("#") or key.startswith("f-string"):
             key = p.text(stmt.test)
-        data = self.is_data(value)
+        data = self.is_data(value) or _ASKS_NUMBERS.search(key) is not None
         leaves, else_leaves = self.static.branches(stmt)[2], bails(stmt.orelse)
         trains = {BACKWARD, STEP}
         gradient = (body | orelse) & GRADIENT
@@ -254,8 +256,10 @@ class Branches(Assign):
             default = bool(stmt.orelse) and default
         default = default or self._starts_loss(stmt, frame) or self._starts_batches(stmt, frame)
         taken_key = key
-        relevant = bool(gradient) or (leaves and data and bool(self.loops))
         whole = not (isinstance(value, Opaque) and "__moduli__" in value.items)  # no part of the condition is known
+        relevant = bool(gradient) or (leaves and data and bool(self.loops))
+        if leaves and whole and not data and isinstance(value, Opaque) and "__default__" in value.items:
+            relevant = relevant or bool(self.static.body_tags(rest) & GRADIENT)  # `if epoch < begin: return`
         asked = p.text(stmt.test) if whole else ""
         taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=asked)
         if asks and checks[not taken] and taken_key.removeprefix("not ") not in self.scenario.choices:

@@ -146,6 +146,8 @@ class Compare(Attributes):
         if moduli:
             out.items["__moduli__"] = Lit(None, keys, moduli)
             out.items["__default__"] = Lit(node.op == "and")
+        elif any(_has_default(v, stop) for v in unknown):
+            out.items["__default__"] = Lit(stop)  # one that decides the whole
         return out
 
     def _moduli_behind(self, node: p.BoolOp, item: p.Expr, frame: Frame) -> tuple[tuple[str, int], ...]:
@@ -370,3 +372,8 @@ class Compare(Attributes):
             if -1 in values and 0 in values:  # the usual spelling of "not distributed, or the main process"
                 out.role = "rank"
         return out
+
+
+def _has_default(value: Value, wanted: bool) -> bool:
+    default = value.items.get("__default__") if isinstance(value, Opaque) else None
+    return isinstance(default, Lit) and default.value is wanted

@@ -203,7 +203,8 @@ class Reach(Index):
         for target in node.targets:
             name = terminal(target)
             if isinstance(target, p.Attr) and name in {"grad", "require_backward_grad_sync"}:
-                tags.add(SYNC)
+                cleared = name == "grad" and isinstance(node.value, p.Const) and node.value.value is None
+                tags |= {SYNC, ZERO} if cleared else {SYNC}
             if LOSS_NAME.search(name) and any(
                 isinstance(n, p.BinOp) and n.op in {"/", "*"} for n in self.walk(node.value)
             ):

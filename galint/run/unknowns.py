@@ -262,7 +262,11 @@ class Unknowns(Machine):
         """`epoch >= cfg.begin`: the epoch's number and a setting that no loop runs to."""
         if not isinstance(number, Lit) or type(bound) is not Opaque or bound.kind or bound.data or bound.deferred:
             return False
-        if self.test_tags & {"while", "break"} or not isinstance(node, p.Name) or bound.path in self.result.known:
+        if not isinstance(node, p.Name) or bound.path in self.result.known:
+            return False
+        test = self.test_node
+        returns = isinstance(test, p.If) and isinstance(test.body[-1], p.Return)  # leaves a helper, and no loop
+        if "while" in self.test_tags or ("break" in self.test_tags and not returns):
             return False
         named = any(
             loop.role == "epochs" and isinstance(loop.node, p.For) and p.text(loop.node.target) == node.id
