@@ -264,6 +264,8 @@ class Branches(Assign):
         taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=asked)
         if asks and checks[not taken] and taken_key.removeprefix("not ") not in self.scenario.choices:
             return not taken  # what was taken before, for one part of the check, leads around it
+        if not data and not relevant and self.loops and stmt.orelse and self.static.skips_loss(stmt, taken):
+            self.result.facts.setdefault("loss_sides", set()).add(taken_key.removeprefix("not "))
         left = (orelse if taken else body) | (self.static.body_tags(rest) if leaves and taken else frozenset())
         if BACKWARD in left and BACKWARD not in (body if taken else orelse):
             self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))

@@ -33,7 +33,8 @@ _STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|t
 _FETCH = Words(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
 _MAKES = Words(r"optim|sched|build|create|make_|wrap|setup|register", re.I)
 _BENIGN = Words(
-    r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I
+    r"load|save|state|sched|print|init|log(?!it)|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema",
+    re.I,
 )
 
 

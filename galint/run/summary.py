@@ -93,7 +93,14 @@ def signature(run: RunResult) -> tuple[Any, ...]:
                         s.span,
                         len(s.window),
                         tuple(
-                            (e.span, str(e.coefficient), e.scaled, e.facts.synced, len(e.facts.penalties))
+                            (
+                                e.span,
+                                str(e.coefficient),
+                                e.scaled,
+                                e.facts.synced,
+                                e.facts.bypassed,
+                                len(e.facts.penalties),
+                            )
                             for e in s.applied
                         ),
                         tuple((mk.kind, mk.span, mk.pending) for mk in s.marks),
