@@ -107,7 +107,13 @@ def numbers_its_elements(loop: p.For, static: Static) -> str:
     if not isinstance(first, p.Name) or terminal(loop.iter.func) in {"items", "zip", "enumerate"}:
         return ""
     nodes = [n for stmt in loop.body for n in static.walk(stmt)]
-    divided = {terminal(v) for n in nodes if isinstance(n, p.BinOp) and n.op == "%" for v in static.walk(n.left)}
+    divided = {
+        terminal(v)
+        for n in nodes
+        if isinstance(n, p.BinOp) and n.op == "%"
+        for v in static.walk(n.left)
+        if isinstance(v, p.Expr)
+    }
     counts = first.id in divided or any(
         isinstance(v, p.Name) and v.id == first.id
         for n in nodes
