@@ -2,6 +2,7 @@
 # observe: params
 
 import torch
+from quantised import Quantised
 
 
 def fit(options, net, batches):
@@ -12,7 +13,7 @@ def fit(options, net, batches):
         held = {}
         for weight in net.parameters():
             if weight.requires_grad:
-                held[weight] = torch.optim.SGD([weight], lr=options.lr, momentum=0.9)
+                held[weight] = Quantised([weight], lr=options.lr)
 
         def apply(weight):
             if weight.grad is None:
