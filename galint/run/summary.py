@@ -82,7 +82,7 @@ def negation(key: str) -> str:
 
 def signature(run: RunResult) -> tuple[Any, ...]:
     """What a run showed, for telling configurations apart."""
-    parts: list[Any] = []
+    parts: list[Any] = [frozenset(e.span for e in run.events if e.kind == "update_effect")]
     for key, ledger in run.ledgers.items():
         steps = ledger.steps[:8]
         parts.append(
