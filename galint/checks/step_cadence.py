@@ -42,7 +42,7 @@ def check(view: View) -> Iterator[Finding]:
             continue
         steps = [s for s in steps if view.window(s)]  # one that was dropped whole, at an epoch's end, has no length
         lengths = [
-            len(view.window(s)) - len(overlap(s, before)) for before, s in zip([None, *steps], steps, strict=False)
+            len({*view.window(s)} - overlap(s, before)) for before, s in zip([None, *steps], steps, strict=False)
         ]
         divided = {view.coefficient(e).value * cadence.n for s in steps for e in s.applied}
         if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1 and divided != {1}:
