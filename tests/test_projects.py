@@ -28,6 +28,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA101-gan_alternates": "two networks of several ranks",
     "ok_GA101-critic_passes_the_generator": "the cleared gradients of the other network are taken for a window's",
     "ok_GA401-gan_frozen_in_turn": "two networks",
+    "ok_GA401-other_network_learns_at_the_boundary": "the cleared gradients of the other network are taken for a window's",
     "ok_GA401-two_networks_updated_by_one_helper": "two networks",
     "ok_GA401-optimizers_of_parts_of_a_network": "two parts of a network",
     "ok_GA601-regularised_gan": "two networks of several ranks",

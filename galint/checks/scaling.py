@@ -76,8 +76,8 @@ def scalings(view: View) -> Iterator[Scaling]:
             if len({e.micro for e in step.applied}.intersection(window)) < 2:
                 continue  # the others of the window were cleared, or belong to another optimizer
             for entry in step.first_of_each():
-                if entry.micro not in window and cadence is None:
-                    continue  # a loss of the whole batch, before or after the micro-batches
+                if entry.micro not in window and (cadence is None or entry.span in view.shared(ledger)):
+                    continue  # a loss of the whole batch, before or after the micro-batches, or another optimizer's
                 shared, passes = _shared(view, step, entry)
                 coefficients = tuple(c.substitute(view.known).times(passes) for c in entry.facts.terms)
                 yield Scaling(

@@ -112,6 +112,9 @@ class Gradients(Unknowns):
     def backward(self, tensor: Tensor, span: Span, factor: Coefficient = ONE, name: str = "") -> None:
         """Accumulate the gradient of `tensor` in every optimizer it may reach."""
         self.burn(5)
+        if self.leading:
+            self.guards[:] = [replace(g, moduli=()) if g in self.leading else g for g in self.guards]
+            self.leading = []
         span = self.place(span)
         done: Tensor | None = tensor
         while done is not None:
