@@ -68,8 +68,10 @@ def scalings(view: View) -> Iterator[Scaling]:
                 continue
             if len(distinct) < 2 and not lost:
                 continue
-            if len(spans) > 1 and not view.lone(ledger):
+            alone = len(spans) == 1 or view.lone(ledger)
+            if not alone and not (cadence is not None and view.together and _in_each(step, window)):
                 continue  # whose losses these are, the code does not show
+            found: list[Scaling] = []
             if cadence is None and len({e.seq for e in step.applied}) < len(distinct):
                 continue  # one backward over a sequence: its time steps are no micro-batches
             keys = view.n_keys(ledger)
@@ -80,17 +82,33 @@ def scalings(view: View) -> Iterator[Scaling]:
                     continue  # a loss of the whole batch, before or after the micro-batches, or another optimizer's
                 shared, passes = _shared(view, step, entry)
                 coefficients = tuple(c.substitute(view.known).times(passes) for c in entry.facts.terms)
-                yield Scaling(
-                    step,
-                    ledger,
-                    entry,
-                    len(window),
-                    _loop_label(view, step) if cadence is None else cadence.label if len(window) == cadence.n else "",
-                    coefficients,
-                    _unscaled(view, ledger, entry, coefficients, keys - shared, shared, passes, len(window)),
-                    _assumptions(view, entry),
-                    waits is not None,
+                found.append(
+                    Scaling(
+                        step,
+                        ledger,
+                        entry,
+                        len(window),
+                        _loop_label(view, step)
+                        if cadence is None
+                        else cadence.label
+                        if len(window) == cadence.n
+                        else "",
+                        coefficients,
+                        _unscaled(view, ledger, entry, coefficients, keys - shared, shared, passes, len(window)),
+                        _assumptions(view, entry),
+                        waits is not None,
+                    )
                 )
+            if alone or all(scaling.unscaled for scaling in found):
+                yield from found
+
+
+def _in_each(step: Step, window: list[int]) -> bool:
+    """Whether every backward call of a window ran on each of its micro-batches."""
+    ran: dict[Span, set[int]] = {}
+    for entry in step.applied:
+        ran.setdefault(entry.span, set()).add(entry.micro)
+    return all(micros == {*window} for micros in ran.values())
 
 
 def _shared(view: View, step: Step, entry: Entry) -> tuple[frozenset[str], int]:
