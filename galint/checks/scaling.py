@@ -140,19 +140,20 @@ def steady(view: View, steps: list[Step]) -> list[Step]:
     """Full windows in the middle of each training loop's run, and the first one if it is alone.
 
     Loops that train one after the other with one optimizer each have theirs. Where no number gates the steps, a few
-    longer windows among short ones are what a pass without a step left to the next one.
+    longer windows among short ones are what a pass without a step left to the next one. What is flushed after a loop
+    stands for the windows of none that steps itself.
     """
     full: dict[Span | None, list[Step]] = {}
     windows = Counter(view.top_of(s.window[-1]) for s in steps if s.window)
     for step in steps:
         if len(dict.fromkeys(step.window)) > 1:
             full.setdefault(view.top_of(step.window[-1]), []).append(step)
-    return [
-        step
-        for top, group in full.items()
-        if 2 * len(group) >= windows[top] or any(guard.moduli for step in group for guard in step.guards)
-        for step in group[1:3] or group[:1]
-    ]
+    out: list[Step] = []
+    for top, group in full.items():
+        if 2 * len(group) >= windows[top] or any(guard.moduli for step in group for guard in step.guards):
+            inside = [step for step in group if not view.flushes(step)] or group
+            out += inside[1:3] or inside[:1]
+    return out
 
 
 def is_accumulation(view: View, step: Step, guarded: bool) -> bool:
