@@ -53,6 +53,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA201-rate_divided_by_another_name": "the gradient is N times the large batch's, and the learning rate an Nth",
     "GA201-sum_over_its_own_count": "a sum has no scale of its own, as far as the observer sees",
     "ok_GA201-nominal_batch_rounded": "the loss is a sum, and its function is out of sight",
+    "ok_GA303-length_bounded_by_hand": "a bound that is written by hand is seen as a factor of the losses",
     "ok_GA303-first_step_left_out": "the dropped window is counted with the next one",
     "ok_GA401-last_pass_left_out": "the last pass's gradient is applied by no step",
     "ok_GA201-weights_hold_n": "a division is seen at the loss, not at its weights",
