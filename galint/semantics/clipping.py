@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from galint import program as p
 from galint.run.nodes import path_terminal
 from galint.run.site import Site
-from galint.run.values import NONE, Lit, Opaque, Optimizer, Seq, Value
+from galint.run.values import NONE, External, Lit, Opaque, Optimizer, Seq, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def _apply(m: Calls, s: Site) -> Value | None:
     grads = [v for v in held if isinstance(v, Opaque) and path_terminal(v.path) == "grad"]
     if not grads or not isinstance(lists, Seq) or not s.node.args:
         return None
-    operation = p.text(s.node.args[0].value)
+    first = s.args[0]
+    operation = first.name if isinstance(first, External) else p.text(s.node.args[0].value)
     if "norm" in operation:
         norm = Opaque(f"norm({grads[0].path})", data=True, born=m.token())
         return Seq([norm, Opaque("norms", data=True, born=m.token())], "tuple")
