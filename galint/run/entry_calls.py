@@ -149,6 +149,7 @@ class EntryCalls(Entries):
         machine.loops.append(loop)
         params = [q for q in node.params if q.kind == "arg"][len(args) :]
         kept: dict[str, Value] = {}
+        beside = self._counted_beside(node) if args and isinstance(args[0], Instance) else frozenset()
         try:
             for index in range(machine.scenario.length):
                 loop.iteration, loop.token = index, machine.new_token()
@@ -172,6 +173,8 @@ class EntryCalls(Entries):
                 result = machine.call_value(target, fresh, kwargs, site, frame)
                 self._drain(machine, result, site)
                 self._count_elsewhere(machine)
+                for name in beside:
+                    self._count_beside(args[0], name)
         finally:
             machine.loops.pop()
 
@@ -182,6 +185,34 @@ class EntryCalls(Entries):
             if role == "counter" and _PLACE.fullmatch(path) and path_terminal(path) not in given:
                 machine.result.known[path] = machine.result.known.get(path, 0) + 1
                 machine.result.facts.setdefault("counted_elsewhere", set()).add(path)
+
+    def _counted_beside(self, func: p.Node) -> frozenset[str]:
+        """The attributes whose remainders are asked for, and which only a method beside those that `func` runs counts up."""
+        own: set[p.Node] = set()
+        work: list[p.Node] = [func]
+        while work:
+            top = work.pop()
+            if top not in own:
+                own.add(top)
+                work += [c for call in self.static.calls_in(top) for c in self.static.callees(call)]
+        moved = {
+            (terminal(n.target), f)
+            for group in self.static.functions.values()
+            for f in group
+            for n in self.static.walk(f)
+            if isinstance(n, p.AugAssign) and isinstance(n.target, p.Attr) and n.op == "+"
+        }
+        names = {name for name, _ in moved} & self.static.counters
+        return frozenset(
+            name
+            for name in names
+            if all(f not in own and not self.static.tags(f) & {BACKWARD, STEP} for other, f in moved if other == name)
+        )
+
+    def _count_beside(self, instance: Value, name: str) -> None:
+        old = instance.attrs.get(name) if isinstance(instance, Instance) else None
+        if isinstance(instance, Instance) and isinstance(old, Lit) and old.is_number:
+            instance.attrs[name] = Lit(old.value + 1, old.keys | {f"self.{name}@start"}, born=old.born)
 
     def _given_names(self) -> frozenset[str]:
         """The last names of everything that the program assigns, and of its functions."""

@@ -9,7 +9,7 @@ from galint import program as p
 from galint.ledger import ONE, Coefficient
 from galint.run.compare import Compare
 from galint.run.nodes import path_terminal
-from galint.run.values import Lit, Opaque, Tensor, Value
+from galint.run.values import Lit, Opaque, Tensor, Term, Value
 from galint.run.words import Words
 
 _SCALE_NAME = Words(r"scale|factor|norm|ratio|frac|inv|accum|div|num|count|size|len", re.I)
@@ -168,13 +168,22 @@ class Tensors(Compare):
             out.hidden |= second.hidden
             return out
         right = second.map(lambda c: c.times(-1)) if negate_second else second
-        terms = {(t.micro, t.coefficient): t for t in (*first.terms, *right.terms)}
+        terms: dict[tuple[int, Coefficient], Term] = {}
+        passed: frozenset[str] = frozenset()
+        for term in (*first.terms, *right.terms):
+            place = (term.micro, term.coefficient)
+            # Of addends that weigh the same, one that no setting weighs stands for the loss's own weight.
+            known = terms.get(place)
+            if known is not None and (known.keys < term.keys or term.keys < known.keys):
+                passed |= known.keys ^ term.keys
+            if known is None or not known.keys < term.keys:
+                terms[place] = term
         out = first.copy()
         out.terms = tuple(list(terms.values())[-32:])
         out.merged = first.merged + second.merged if len(terms) == 1 else 1
         out.modules |= second.modules
         out.hidden |= second.hidden
-        out.keys |= second.keys
+        out.keys = (out.keys | second.keys) - passed
         out.summed = first.summed and second.summed
         out.synced = {**second.synced, **first.synced}
         out.bypassed |= second.bypassed
