@@ -38,6 +38,8 @@ NOT_RUN_PROJECTS = {
     "ok_GA304-gan_cut_by_indices": "two networks of several ranks",
     "ok_GA201-losses_of_several_networks": "two networks",
     "GA201-losses_of_several_networks": "two networks",
+    "ok_GA101-delayed_policy_update": "two networks",
+    "GA101-divided_and_cleared_beside_another": "two networks",
     "GA402-exit_left_from_debugging": "the program ends after one micro-batch",
     "ok_GA107-cut_at_places_from_the_network": "two networks",
     "GA402-two_networks_through_one_wrapper": "two networks",
