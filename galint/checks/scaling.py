@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from galint import program as p
 from galint.checks.learning_rate import Rate, rate
+from galint.checks.parts import quotient
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
 from galint.run.names import ONE_WINDOW
@@ -85,7 +86,9 @@ def scalings(view: View) -> Iterator[Scaling]:
                     ledger,
                     entry,
                     len(window),
-                    _loop_label(view, step) if cadence is None else cadence.label if len(window) == cadence.n else "",
+                    (_parts_label(view, step, len(window)) or _loop_label(view, step))
+                    if cadence is None
+                    else (cadence.label if len(window) == cadence.n else ""),
                     coefficients,
                     _unscaled(view, ledger, entry, coefficients, keys - shared, shared, passes, len(window)),
                     _assumptions(view, entry),
@@ -173,6 +176,18 @@ def _divided(view: View, loop: p.For) -> bool:
 def loop_node(view: View, span: Span | None) -> p.Node | None:
     """The loop with this header."""
     return None if span is None else view.static.loops.get(span)
+
+
+def _parts_label(view: View, step: Step, count: int) -> str:
+    """`batch_size // part_size`, where that is how many passes the loop has."""
+    micro = view.micro(step.window[-1]) if step.window else None
+    sizes = quotient(loop_node(view, micro.loop if micro else None))
+    if sizes is None:
+        return ""
+    total, part = (view.known.get(p.text(size)) for size in sizes)
+    label = f"{p.text(sizes[0])} // {p.text(sizes[1])}"
+    whole = total is None or part is None or total == count * part
+    return label if whole and len(label) < 70 else ""
 
 
 def _loop_label(view: View, step: Step) -> str:

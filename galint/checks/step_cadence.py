@@ -12,6 +12,7 @@ from galint.checks.counters import moves, target_names
 from galint.checks.delayed import is_delayed
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
+from galint.checks.step_in_each_pass import steps_in_each_pass
 from galint.checks.view import Cadence, View
 from galint.checks.windows import overlap, program_nodes
 from galint.ledger import OWN_COUNT, OptimizerLedger, Step
@@ -30,6 +31,11 @@ def check(view: View) -> Iterator[Finding]:
     yield from _never(view)
     yield from _short_inner_loops(view)
     yield from _step_beside_the_guard(view)
+    for step, name in steps_in_each_pass(view):
+        message = (
+            f"every window has 1 micro-batch: the loss is divided by `{name}`, and the step stands inside its loop"
+        )
+        yield Finding(CODE, step.span, message, step=step, related=view.places(step)[1:], applied="", expected="")
     for ledger in view.ledgers:
         cadence = view.cadence(ledger)
         if cadence is None or cadence.guard is None or cadence.n < 2 or not (view.lone(ledger) or view.together):

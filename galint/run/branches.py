@@ -216,6 +216,8 @@ class Branches(Assign):
             default = False if not gradient else bool(body & GRADIENT)
         elif data and leaves and BACKWARD not in body and BACKWARD in self.static.body_tags(rest):
             default = False  # a batch without a usable loss is skipped, with whatever keeps the ranks in step
+        elif BACKWARD in body and raises(stmt.body) and self._tries_once(stmt):
+            default = False  # `if debug: …; sys.exit()`: the training is elsewhere
         elif STEP in body & orelse and not data and (gated := self._gated(stmt.body)) != self._gated(stmt.orelse):
             default = gated  # the side that accumulates
         elif STEP in body and STEP not in orelse and BACKWARD not in orelse:
@@ -264,6 +266,8 @@ class Branches(Assign):
         taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=asked)
         if asks and checks[not taken] and taken_key.removeprefix("not ") not in self.scenario.choices:
             return not taken  # what was taken before, for one part of the check, leads around it
+        if not data and not relevant and self.loops and stmt.orelse and self.static.skips_loss(stmt, taken):
+            self.result.facts.setdefault("loss_sides", set()).add(taken_key.removeprefix("not "))
         left = (orelse if taken else body) | (self.static.body_tags(rest) if leaves and taken else frozenset())
         if BACKWARD in left and BACKWARD not in (body if taken else orelse):
             self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))
@@ -285,6 +289,12 @@ class Branches(Assign):
         """True where gradients are cleared in another place too, so that this condition only says when to clear early."""
         inside = set(self.static.walk(stmt))
         return any(terminal(c.func) == "zero_grad" and c not in inside for c in self.static.calls)
+
+    def _tries_once(self, stmt: p.If) -> bool:
+        """Whether a branch trains without a loop, and some loop of the program trains beside it."""
+        inside = {n for s in stmt.body for n in self.static.walk(s)}
+        trains = [n for n in self.static.loops.values() if BACKWARD in self.static.tags(n)]
+        return bool(trains) and not any(n in inside for n in trains)
 
     def _gated(self, body: p.Body) -> bool:
         """True where every step of a block is gated by a remainder."""

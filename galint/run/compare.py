@@ -277,7 +277,8 @@ class Compare(Attributes):
         name = terminal(node) or path_terminal(value.path)
         guarding = name in self.static.window_names
         if self.test_tags & {"break"}:
-            return self.demand(value, "counter" if self.goes_on(value) else "other" if guarding else "limit", node)
+            counts = self.goes_on(value) or (value.deferred is None and terminal(node) in self.static.moved)
+            return self.demand(value, "counter" if counts else "other" if guarding else "limit", node)
         if "yield" in self.test_tags and self.loops and op in {"==", ">="} and not value.kind:
             return self.demand(value, "window", node)  # `if len(held) == n: yield held`
         if isinstance(node, p.Expr) and other.keys | set() and not guarding and "step" not in self.test_tags:
