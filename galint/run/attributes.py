@@ -358,7 +358,10 @@ class Attributes(Gradients):
                 if key in value.items:
                     return self.soft(value.items[key])
                 name = key if isinstance(key, str) and isinstance(index, Lit) else ""
-                told = not SETTINGS.search(value.path) or (path_terminal(value.path), key) in self.static.trained_by_settings
+                told = (
+                    not SETTINGS.search(value.path)
+                    or (path_terminal(value.path), key) in self.static.trained_by_settings
+                )
                 kind = name if told else ""  # a section of settings about optimizers
                 if isinstance(value, Optimizer) and isinstance(index, Lit):
                     value.items[key] = self.make_optimizer(f"{value.path}[{key!r}]")  # a container of optimizers
