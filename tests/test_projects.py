@@ -62,6 +62,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA201-parts_of_a_record_divided": "a division is seen at the loss, not at the terms that it is the sum of",
     "ok_GA201-chunks_of_a_cached_gradient": "a chunk's product with a gradient is no loss, as far as the observer sees",
     "ok_GA201-cached_gradient_of_a_tower": "a chunk's product with a gradient is no loss, as far as the observer sees",
+    "ok_GA201-steps_of_a_sequence": "the steps of a sequence are seen as micro-batches",
     "ok_GA201-one_term_divided_by_another_name": "one of its terms lacks the factor",
     "ok_GA204-half_of_two": "a division is seen at the loss, not at the terms that it is the sum of",
     "ok_GA302-losses_divided_in_a_dict": "a division is seen at the loss, not at the terms that it is the sum of",

@@ -11,6 +11,7 @@ from fractions import Fraction
 from galint import program as p
 from galint.checks.learning_rate import Rate, rate
 from galint.checks.parts import quotient
+from galint.checks.time_steps import over_time
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
 from galint.run.names import ONE_WINDOW
@@ -147,6 +148,8 @@ def is_accumulation(view: View, step: Step, guarded: bool) -> bool:
     loops = {m.loop for token in step.window if (m := view.micro(token)) is not None}
     for loop in loops:
         node = loop_node(view, loop)
+        if isinstance(node, (p.For, p.While)) and over_time(view.static, node):
+            continue
         if isinstance(node, p.While):
             return True
         if not isinstance(node, p.For):
