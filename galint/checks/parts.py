@@ -5,8 +5,6 @@ from __future__ import annotations
 from galint import program as p
 from galint.run.nodes import terminal
 
-_NAMED = (p.Name, p.Attr, p.Subscript)
-
 
 def quotient(loop: p.Node | None) -> tuple[p.Expr, p.Expr] | None:
     """The batch's size and a part's, in `for k in range(0, total, part)`: so many parts are there as their quotient is.
@@ -21,4 +19,11 @@ def quotient(loop: p.Node | None) -> tuple[p.Expr, p.Expr] | None:
     first, total, part = (a.value for a in call.args)
     if not isinstance(first, p.Const) or first.value != 0 or any(a.keyword or a.star for a in call.args):
         return None
-    return (total, part) if isinstance(total, _NAMED) and isinstance(part, _NAMED) else None
+    return (total, part) if _named(total) and _named(part) else None
+
+
+def _named(size: p.Expr) -> bool:
+    """`args.batch_size`, `cfg["part"]`; no `batch.shape[0]`."""
+    if isinstance(size, p.Subscript):
+        return isinstance(size.index, p.Const) and isinstance(size.index.value, str)
+    return isinstance(size, (p.Name, p.Attr))

@@ -145,6 +145,8 @@ class OpaqueCalls(Classes):
         if isinstance(receiver, Module) and not site.node.args:
             born = 0  # a table of the network's own comes from no micro-batch
         opaque = Opaque(path, kind, data=data, born=born, modules=modules)
+        if data and (settings := self._settings(values)):
+            self.result.facts.setdefault("given", {})[path] = settings
         lazy = None if kinds.isdisjoint(_LAZY) else next(v for v in values if isinstance(v, _LAZY))
         if lazy is not None and not data and _WRAPS.search(last):
             return lazy
