@@ -1,4 +1,4 @@
-"""GA701: `accumulate()` given a list, nested, without N, around a bare `loss.backward()`, or never entered."""
+"""GA701: `accumulate()` given a list, nested or twice in a row, without N, around a bare `loss.backward()`, or never entered."""
 
 from __future__ import annotations
 
@@ -46,6 +46,11 @@ def _misuse(view: View, event: Event) -> str:
         return (
             "`accumulate` takes models, not a list of them: `no_sync` stays off and every micro-batch all-reduces; "
             "unpack the list"
+        )
+    if event.data.get("again") and n > 1:
+        return (
+            "a second `accumulate` context in one micro-batch advances the counter again: steps come at other "
+            f"micro-batches than every {n}th; give all models to one `accumulate`"
         )
     flag = event.data.get("given")
     missing = isinstance(flag, Lit) and flag.value is False

@@ -49,7 +49,7 @@ def check(view: View) -> Iterator[Finding]:
             continue
         steps = [s for s in steps if view.window(s)]  # one that was dropped whole, at an epoch's end, has no length
         lengths = [
-            len(view.window(s)) - len(overlap(s, before)) for before, s in zip([None, *steps], steps, strict=False)
+            len({*view.window(s)} - overlap(s, before)) for before, s in zip([None, *steps], steps, strict=False)
         ]
         divided = {view.coefficient(e).value * cadence.n for s in steps for e in s.applied}
         if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1 and divided != {1}:
@@ -328,6 +328,9 @@ def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list
         return f"the optimizer steps {_times(len(lengths))} and never again: {left} micro-batches follow without a step"
     if not any(lengths) or all(x == n for x in lengths):
         return None  # where every step finds its gradients cleared, other code has filled them
+    inside = {x for x, s in zip(lengths, steps, strict=True) if not view.flushes(s)}
+    if len(inside) == 1 and min(inside) > n and len({*lengths}) > 1:
+        return f"windows have {_plural(min(inside))} instead of {named}, but for what is flushed after the loop"
     epochs = _epoch_starts(view, steps)
     rest = [x for k, x in enumerate(lengths) if k not in epochs]
     firsts = [x for k, x in enumerate(lengths) if k in epochs]

@@ -14,7 +14,7 @@ from galint.run.match import matches
 from galint.run.names import ONE_WINDOW, RANKS
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP, WRAP, ZERO
-from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing, without_remainder
+from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing, steps_first, without_remainder
 from galint.run.summed import sums
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
@@ -104,13 +104,14 @@ class Branches(Assign):
                 self.result.facts["fixed_bound"] = True  # a cap written in the code, no setting
         beside = self.static.body_tags(self.static.other_sides.get(stmt, ())) if moduli else else_tags
         otherwise = self.static.body_tags(without_remainder(stmt, static)) if moduli else else_tags
+        leads = False
         if moduli and not gates(body_tags, otherwise | beside, rest_tags if leaves else None):
             summed = self.static.summing.get(stmt)
             if summed is None:
                 summed = self.static.summing[stmt] = sums(self.static, stmt)
-            if not (summed or self.static.collects(stmt)) and not (
-                STEP in body_tags and self.static.comes_back(stmt.body)
-            ):
+            collected = summed or self.static.collects(stmt)
+            leads = not collected and BACKWARD in body_tags and steps_first(stmt.body, static)
+            if not (leads or collected) and not (STEP in body_tags and self.static.comes_back(stmt.body)):
                 moduli = ()
         keys = value.keys if isinstance(value, Lit) else frozenset()
         body = stmt.body if truth else stmt.orelse
@@ -134,10 +135,13 @@ class Branches(Assign):
             return None, residual
         guard = Guard(self.place(stmt.span), p.text(stmt.test), moduli, keys, not truth)
         self.guards.append(guard)
+        if leads and truth:
+            self.leading.append(guard)
         try:
             signal = self.run_body(body, frame)
         finally:
             self.guards.pop()
+            self.leading = [g for g in self.leading if g is not guard]
         if moduli:
             self._raise_flags(stmt, guard, frame)
         residual = guard if not truth and leaves and moduli and signal is None else None

@@ -340,7 +340,7 @@ class Compare(Attributes):
                     return FALSE if not negate else TRUE
                 if isinstance(one, (Module, Optimizer, Instance)) and not one.path.startswith("?"):
                     return FALSE if not negate else TRUE
-                if one.kind in {"accelerator", "loader", "criterion"} or "__drawn__" in one.items:
+                if one.kind in {"accelerator", "loader", "criterion"} or {"__drawn__", "__made__"} & one.items.keys():
                     return FALSE if not negate else TRUE
                 out = Opaque(f"{one.path} is None", role="condition", data=one.data and one.deferred is not None)
                 if negate:

@@ -37,6 +37,18 @@ def gates(body: frozenset[str], orelse: frozenset[str], rest: frozenset[str] | N
     return not (body | orelse) & {STEP}
 
 
+def steps_first(body: p.Body, static: Static) -> bool:
+    """Whether a side of a branch steps before it runs a backward: what it steps was accumulated elsewhere.
+
+    The backward may be another network's, which learns once in a window of this one.
+    """
+    for stmt in body:
+        tags = static.tags(stmt)
+        if tags & {BACKWARD, STEP}:
+            return BACKWARD not in tags
+    return False
+
+
 def without_remainder(node: p.If, static: Static) -> p.Body:
     """What runs otherwise, less the `elif`s that wait for the very remainder: `if a and i % n == 0: … elif b and i % n == 0:`."""
     waits = _remainders(node.test, static)

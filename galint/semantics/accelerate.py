@@ -74,6 +74,9 @@ def enter(m: Calls, context: Context) -> None:
         number = 0
     accelerator.items["__count__"] = Lit(number)
     nested = any(c.kind == "accumulate" and c.target is accelerator for c in m.contexts)
+    before = accelerator.items.get("__entered__")
+    again = isinstance(before, Lit) and before.born == m.token() > 0 and before.value != context.span
+    accelerator.items["__entered__"] = Lit(context.span, born=m.token())
     n = int(steps.value)
     accelerator.attrs["sync_gradients"] = Lit(sync, steps.keys, (("gradient_accumulation_steps", n),))
     m.event(
@@ -85,6 +88,7 @@ def enter(m: Calls, context: Context) -> None:
         n=int(steps.value),
         args=context.data.get("models", []),
         nested=nested,
+        again=again,
         keys=sorted(steps.keys),
         made="__made__" in accelerator.items,
         given=accelerator.items.get("__given__", NONE),
