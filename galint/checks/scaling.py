@@ -10,6 +10,8 @@ from fractions import Fraction
 
 from galint import program as p
 from galint.checks.learning_rate import Rate, rate
+from galint.checks.parts import quotient
+from galint.checks.time_steps import over_time
 from galint.checks.view import View
 from galint.ledger import Coefficient, Entry, OptimizerLedger, Step
 from galint.run.names import ONE_WINDOW
@@ -88,7 +90,7 @@ def scalings(view: View) -> Iterator[Scaling]:
                         ledger,
                         entry,
                         len(window),
-                        _loop_label(view, step)
+                        (_parts_label(view, step, len(window)) or _loop_label(view, step))
                         if cadence is None
                         else cadence.label
                         if len(window) == cadence.n
@@ -163,6 +165,8 @@ def is_accumulation(view: View, step: Step, guarded: bool) -> bool:
     loops = {m.loop for token in step.window if (m := view.micro(token)) is not None}
     for loop in loops:
         node = loop_node(view, loop)
+        if isinstance(node, (p.For, p.While)) and over_time(view.static, node):
+            continue
         if isinstance(node, p.While):
             return True
         if not isinstance(node, p.For):
@@ -192,6 +196,18 @@ def _divided(view: View, loop: p.For) -> bool:
 def loop_node(view: View, span: Span | None) -> p.Node | None:
     """The loop with this header."""
     return None if span is None else view.static.loops.get(span)
+
+
+def _parts_label(view: View, step: Step, count: int) -> str:
+    """`batch_size // part_size`, where that is how many passes the loop has."""
+    micro = view.micro(step.window[-1]) if step.window else None
+    sizes = quotient(loop_node(view, micro.loop if micro else None))
+    if sizes is None:
+        return ""
+    total, part = (view.known.get(p.text(size)) for size in sizes)
+    label = f"{p.text(sizes[0])} // {p.text(sizes[1])}"
+    whole = total is None or part is None or total == count * part
+    return label if whole and len(label) < 70 else ""
 
 
 def _loop_label(view: View, step: Step) -> str:

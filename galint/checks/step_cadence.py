@@ -9,6 +9,7 @@ from functools import partial
 
 from galint import program as p
 from galint.checks.counters import moves, target_names
+from galint.checks.delayed import is_delayed
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
 from galint.checks.step_in_each_pass import steps_in_each_pass
@@ -41,7 +42,7 @@ def check(view: View) -> Iterator[Finding]:
             continue
         if OWN_COUNT in cadence.guard.keys:
             continue  # a framework counts by itself
-        if _start_unknown(view, cadence) or _drawn(view, cadence.guard.keys):
+        if _start_unknown(view, cadence) or _drawn(view, cadence.guard.keys) or is_delayed(view, ledger):
             continue
         steps = _judged(view, _of_loop(view, view.steps(ledger), cadence.guard.span), cadence.n)
         if not _gates(view, ledger, cadence) and not _divided_in_vain(view, steps, cadence):

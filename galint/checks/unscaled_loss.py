@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from galint import program as p
+from galint.checks.cached_gradients import multiplies_gradient
 from galint.checks.feature_cache import caches_features
 from galint.checks.finding import Finding
 from galint.checks.scaling import Scaling, late_divisions, scalings
@@ -30,6 +31,8 @@ def check(view: View) -> Iterator[Finding]:
             continue
         if caches_features(view):
             return
+        if multiplies_gradient(view, scaling.backward.span):
+            continue
         if _counted_elsewhere(view, scaling.backward.span) or _left_to_subclasses(view, scaling.backward.span):
             continue
         reported.add(scaling.backward.span)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from galint import program as p
+from galint.checks.delayed import is_delayed
 from galint.checks.scaling import is_accumulation, steady
 from galint.checks.view import View
 from galint.ledger import Mark, OptimizerLedger, Step
@@ -58,6 +59,8 @@ def full_windows(view: View, *, any_loop: bool = False) -> Iterator[Window]:
     automatic = bool(accumulates) or any(b.name == "engine" for b in view.run.backwards)
     for ledger in view.ledgers:
         cadence = view.cadence(ledger)
+        if is_delayed(view, ledger):
+            continue
         for step in steady(view, view.steps(ledger)):
             micros = view.window(step)
             if len(micros) < 2 or not is_accumulation(view, step, any_loop or cadence is not None or automatic):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from galint import program as p
+from galint.checks.delayed import is_delayed
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.ledger import Entry, Mark, OptimizerLedger, Step, formula
@@ -28,6 +29,8 @@ def check(view: View) -> Iterator[Finding]:
     if view.run.facts.get("manual_grad") or _engine_only(view):
         return
     for ledger in view.ledgers:
+        if is_delayed(view, ledger):
+            continue
         seen: set[Span] = set()
         for step, wiped, total in _windows(view, ledger):
             for span, entries in wiped.items():

@@ -9,6 +9,7 @@ from functools import cached_property
 from galint import program as p
 from galint.analysis import Analysis
 from galint.checks.finding import Finding
+from galint.checks.parts import quotient
 from galint.checks.view import View
 from galint.diagnostic import Applicability, Diagnostic
 from galint.fixes.editor import Editor, Unfixable
@@ -272,7 +273,9 @@ class Situation:
         if isinstance(loop, p.For) and isinstance(loop.iter, p.Call):
             for node in self.outline.walk(loop.iter):
                 if isinstance(node, p.Call) and terminal(node.func) in {"range", "trange", "islice"} and node.args:
-                    return node.args[-1 if terminal(node.func) == "islice" or len(node.args) < 3 else 1].value
+                    if len(node.args) == 3 and terminal(node.func) != "islice":
+                        return None  # the last is the size of a part: see `quotient`
+                    return node.args[-1].value
         return self.accumulate_number()
 
     def accumulate_number(self) -> p.Expr | None:
@@ -287,6 +290,10 @@ class Situation:
     def divisor(self, at: p.Node) -> str | None:
         """N as text that can stand behind a division sign at `at`; None where N is not visible."""
         number = self.number
+        if number is None and (parts := quotient(self.loop)) is not None:
+            total, part = parts
+            seen = self.visible(total, at) and self.visible(part, at)
+            return f"({self.text(total)} // {self.text(part)})" if seen else None
         if number is None or not self.visible(number, at):
             return None
         text = self.text(number)

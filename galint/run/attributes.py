@@ -239,6 +239,7 @@ class Attributes(Gradients):
         if isinstance(value, Optimizer) and name == "param_groups":
             return self._param_groups(value)
         settings = CONFIG.search(value.path) or SETTINGS.search(value.path)
+        settings = settings and (path_terminal(value.path), name) not in self.static.trained_by_settings
         kind = "" if value.data or settings else self.static.kind_of(name)
         if value.kind in {"namespace", "config"}:
             kind = ""
@@ -357,7 +358,11 @@ class Attributes(Gradients):
                 if key in value.items:
                     return self.soft(value.items[key])
                 name = key if isinstance(key, str) and isinstance(index, Lit) else ""
-                kind = name if not SETTINGS.search(value.path) else ""  # a section of settings about optimizers
+                told = (
+                    not SETTINGS.search(value.path)
+                    or (path_terminal(value.path), key) in self.static.trained_by_settings
+                )
+                kind = name if told else ""  # a section of settings about optimizers
                 if isinstance(value, Optimizer) and isinstance(index, Lit):
                     value.items[key] = self.make_optimizer(f"{value.path}[{key!r}]")  # a container of optimizers
                     return value.items[key]

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from galint import program as p
 from galint.run.kinds import kind_by_use
+from galint.run.names import CONFIG, SETTINGS
 from galint.run.nodes import global_name, opposed, terminal
 from galint.source import Span
 
@@ -190,6 +191,23 @@ class Index:
             for node in self.everything()
             if isinstance(node, p.AugAssign) and isinstance(node.target, p.Attr)
         )
+
+    @property
+    def trained_by_settings(self) -> frozenset[tuple[str, str]]:
+        """What holds settings, and the optimizer or scaler in it: `cfg.optimizer` where that is cleared and steps."""
+        return self.once("trained by settings", self._find_trained_by_settings)
+
+    def _find_trained_by_settings(self) -> frozenset[tuple[str, str]]:
+        uses: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for call in self.calls:
+            if isinstance(call.func, p.Attr):
+                given = [call.func.value, *(a.value for a in call.args if call.func.name == "step")]
+                for thing in given:  # `cfg.optimizer.step()`, `scaler.step(cfg.optimizer)`
+                    if not isinstance(thing, (p.Attr, p.Subscript)):
+                        continue
+                    if CONFIG.search(p.text(thing.value)) or SETTINGS.search(p.text(thing.value)):
+                        uses[terminal(thing.value), terminal(thing)].add(call.func.name)
+        return frozenset(k for k, used in uses.items() if {"zero_grad", "step"} <= used or {"scale", "step"} <= used)
 
     @property
     def switches(self) -> frozenset[str]:

@@ -8,6 +8,7 @@ from galint import program as p
 from galint.run.branches import Branches
 from galint.run.elements import numbered, numbers_its_elements
 from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
+from galint.run.made_losses import starts_from
 from galint.run.nodes import asks_length, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP
 from galint.run.update_effects import averages, intervals
@@ -112,6 +113,18 @@ class Loops(Branches):
         driver = self.loops[-1].role if self.loops else ""
         return driver if driver == "epochs" or (driver == "window" and _yields(stmt)) else "length"
 
+    def _made_around(self, stmt: p.For) -> bool:
+        """True for a loop over losses that the pass of a counting loop around has made, as of several networks: of its
+        micro-batch each.
+        """
+        around = self.loops[-2].node if len(self.loops) > 1 else None
+        if around is None or (isinstance(around, (p.For, p.While)) and not self.static.gated(around)):
+            return False
+        known = self.static.over_losses.get(stmt)
+        if known is None:
+            known = self.static.over_losses[stmt] = starts_from(stmt, self.static)
+        return known
+
     # --- running -------------------------------------------------------------------------------
 
     def _filled(self, stmt: p.For, source: Value) -> Value:
@@ -150,10 +163,11 @@ class Loops(Branches):
         loop.role = role
         counted = numbers_its_elements(stmt, self.static)
         result: list[Signal | None] = [None]
+        losses = role == "window" and self._made_around(stmt)
 
         def each(value: Value) -> Signal | None:
             self._next(loop, role)
-            value = self.stamp(value, loop.token)
+            value = self.stamp(value, self.loops[-2].token if losses else loop.token)
             if counted and type(value) is Opaque and isinstance(stmt.target, p.Sequence):
                 value = numbered(counted, value, loop.iteration, len(stmt.target.elts))
             self.bind(stmt.target, value, frame)
@@ -165,7 +179,7 @@ class Loops(Branches):
             return signal
 
         try:
-            self.iterate(source, each, stmt, role)
+            self.iterate(source, each, stmt, "epochs" if losses else role)  # two of them tell everything
         finally:
             self.loops.pop()
         self.leave_loop(loop)

@@ -30,6 +30,8 @@ from galint.run.words import Words
 
 _WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enumerat|loop|watch|monitor|time", re.I)
 _STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|take_step|apply_gradients)$")
+_XLA = re.compile(r"\bxm\b|xla")
+"""The package whose `optimizer_step` only steps."""
 _FETCH = Words(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
 _MAKES = Words(r"optim|sched|build|create|make_|wrap|setup|register", re.I)
 _BUILDS = Words(r"model|(^|_)net(work)?(_|$)|optim|sched|factory|(^|_)(make|build|create)(_|$)", re.I)
@@ -143,6 +145,8 @@ class OpaqueCalls(Classes):
         if isinstance(receiver, Module) and not site.node.args:
             born = 0  # a table of the network's own comes from no micro-batch
         opaque = Opaque(path, kind, data=data, born=born, modules=modules)
+        if data and (settings := self._settings(values)):
+            self.result.facts.setdefault("given", {})[path] = settings
         lazy = None if kinds.isdisjoint(_LAZY) else next(v for v in values if isinstance(v, _LAZY))
         if lazy is not None and not data and _WRAPS.search(last):
             return lazy
@@ -194,7 +198,7 @@ class OpaqueCalls(Classes):
         optimizer = next((v for v in values if isinstance(v, Optimizer)), None)
         if optimizer is not None and _STEPS.match(last) and not any(t.grad for t in tensors):
             self.step(optimizer, site.span)  # xm.optimizer_step(optimizer), trainer.optimize(opt)
-            if last != "optimizer_step":  # a helper out of sight may clear as well
+            if not _XLA.search(f"{site.name} {p.text(site.node.func)}"):  # a helper out of sight may clear as well
                 self.clear_applied()
             return
         if optimizer is None or _BENIGN.search(last):

@@ -52,6 +52,8 @@ class Static(Losses):
         self._flags: dict[p.If, tuple[p.Name | p.Attr, ...]] = {}
         self.builders: dict[p.Node, bool] = {}
         """Loops that fill a list."""
+        self.over_losses: dict[p.For, bool] = {}
+        """Loops that `galint.run.made_losses` was asked about."""
         self.summing: dict[p.If, bool] = {}
         """Guards that `galint.run.summed` was asked about."""
         self._intervals: dict[p.If, tuple[p.If, Interval] | None] = {}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from galint import program as p
 from galint.run.machine import NOWHERE
+from galint.run.nodes import path_terminal
 from galint.run.site import Site
 from galint.run.unknowns import setting
 from galint.run.values import NONE, Context, Instance, Lit, Opaque, Optimizer, Seq, Tensor, Value
@@ -102,6 +103,8 @@ def _step(m: Calls, s: Site) -> Value | None:
         if held is not None and m.truth(held.attrs.get("sync_gradients", Lit(True))) is False:
             return NONE
         m.step(optimizer, s.span, scaler=_path(s.receiver) if enabled(m, s.receiver) else "")
+    if targets and "backward" in m.static.uses.get(path_terminal(_path(s.receiver)), ()):
+        m.clear_applied()  # no GradScaler, but a helper out of sight that runs backward too: it may clear as well
     return NONE
 
 

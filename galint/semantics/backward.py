@@ -73,6 +73,9 @@ def as_loss(m: Calls, value: Value) -> Tensor:
         out.grad = True
         keys = frozenset(name for name, _ in coefficient.symbols)
         out = out.map(lambda c: c.combine(coefficient), keys)
+        for made, settings in m.result.facts.get("given", {}).items():
+            if made in base.path:
+                out.hidden |= settings  # a helper out of sight may divide by what it is given
         for ident in {a for i in base.modules for a in m.ancestors.get(i, ())}:
             # `raw_model.last_loss`: the forward that left it there
             if (output := m.outputs.get(ident)) is not None:

@@ -151,6 +151,12 @@ def _detach_here(m: Calls, s: Site) -> Value | None:
     return s.receiver
 
 
+def _scaled_elsewhere(m: Calls, s: Site) -> Value | None:
+    """`scalers[k].scale(loss)`, of a scaler that was not seen to be one: the loss, of the micro-batch that it is of."""
+    given = s.args[0] if len(s.args) == 1 and not s.kwargs else None
+    return given if isinstance(given, Opaque) and given.data and not given.kind and not given.role else None
+
+
 def _item(m: Calls, s: Site) -> Value | None:
     if isinstance(s.receiver, (Tensor, Opaque)):
         return Opaque(f"{s.receiver.path}.item()", data=True, born=s.receiver.born)
@@ -356,8 +362,8 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("tensor", "true_divide"): _scaled(-1),
     ("tensor", "neg"): _negated,
     ("tensor", "negative"): _negated,
-    ("opaque", "mul_"): _scaled(1),
-    ("opaque", "div_"): _scaled(-1),
+    **{("opaque", name): _scaled(1) for name in ("mul", "mul_", "multiply")},
+    **{("opaque", name): _scaled(-1) for name in ("div", "div_", "divide", "true_divide")},
     **{("grad", name): _scaled(1) for name in ("mul", "mul_", "multiply", "multiply_")},
     **{("grad", name): _scaled(-1) for name in ("div", "div_", "divide", "divide_", "true_divide", "true_divide_")},
     ("grad", "copy_"): _grad_copy,
@@ -380,6 +386,7 @@ METHODS: dict[tuple[str, str], Meaning] = {
     ("opaque", "size"): _size,
     ("opaque", "numel"): _size,
     ("opaque", "item"): _item,
+    ("opaque", "scale"): _scaled_elsewhere,
     ("opaque", "chunk"): _chunk,
     ("opaque", "split"): _chunk,
     ("opaque", "tensor_split"): _chunk,
