@@ -136,7 +136,7 @@ def reduces_by_hand(view: View) -> bool:
 def _reduces(view: View) -> bool:
     for call in calls(view):
         name = terminal(call.func)
-        if name == "set_requires_gradient_sync":  # FSDP2's own switch
+        if name in {"set_requires_gradient_sync", "disable_allreduce", "enable_allreduce"}:  # switches of FSDP2 and apex
             continue
         if _REDUCES.search(name):
             spelled = " ".join([*(p.text(a.value) for a in call.args), name.replace("all_reduce", "")])

@@ -104,9 +104,10 @@ class Gradients(Unknowns):
         )
 
     def _synced(self, ident: int, at_forward: bool) -> bool:
-        """DDP decides at the forward; FSDP asks `_sync_gradients` in its hook after the backward, FSDP2 likewise."""
+        """DDP decides at the forward; FSDP asks `_sync_gradients` in its hook after the backward, FSDP2 and apex likewise."""
         module = self.result.modules.get(ident)
-        return self.syncs(module) if isinstance(module, Module) and module.wrap in {"fsdp", "fsdp2"} else at_forward
+        late = isinstance(module, Module) and module.wrap in {"fsdp", "fsdp2", "apex-ddp"}
+        return self.syncs(module) if isinstance(module, Module) and late else at_forward
 
     # --- accumulating --------------------------------------------------------------------------
 

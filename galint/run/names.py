@@ -113,6 +113,8 @@ MODULE_METHODS = frozenset(
         "__call__",
         "named_children",
         "set_requires_gradient_sync",
+        "disable_allreduce",
+        "enable_allreduce",
         "gradient_checkpointing_enable",
         "save_pretrained",
         "backward",

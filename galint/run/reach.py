@@ -70,7 +70,7 @@ _CALL_TAGS = {
     **dict.fromkeys(("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "multi_tensor_applier"), SYNC),
     "no_sync": SYNC,
     "no_backward_sync": SYNC,
-    "set_requires_gradient_sync": SYNC,
+    **dict.fromkeys(("set_requires_gradient_sync", "disable_allreduce", "enable_allreduce"), SYNC),
     "accumulate": SYNC,
     "DistributedDataParallel": WRAP,
     "DDP": WRAP,

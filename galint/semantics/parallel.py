@@ -79,9 +79,19 @@ FUNCTIONS: dict[str, Meaning] = {
     "*.DataParallel": _DP,
 }
 
+def _allreduces(m: Calls, s: Site) -> Value | None:
+    """apex's `disable_allreduce()` and `enable_allreduce()`: its hooks ask during the backward."""
+    if isinstance(s.receiver, Module):
+        s.receiver.sync = s.name == "enable_allreduce"
+        m.event("sync_flag", s.span, s.receiver.path, on=s.receiver.sync, known=True)
+    return NONE
+
+
 METHODS: dict[tuple[str, str], Meaning] = {
     ("module", "no_sync"): _no_sync,
     ("opaque", "no_sync"): _no_sync,
     ("module", "set_requires_gradient_sync"): _set_sync,
+    ("module", "disable_allreduce"): _allreduces,
+    ("module", "enable_allreduce"): _allreduces,
     ("module", "join"): _join,
 }
