@@ -10,6 +10,9 @@ from galint.run.static import Static
 from galint.source import Span
 
 NORM = re.compile(r"^(Lazy|Sync)?BatchNorm([123]d)?$")
+_OPTION = re.compile(r"norm(?!al)|(^|_|\.)bn($|_)", re.I)
+_WORD = re.compile(r"norm(?!al)|bn$|^(batch|instance|group|layer|gn|in|ln)_?([123]d)?$", re.I)
+"""How options that choose a norm are called, and how the norms are in them."""
 
 
 def is_norm(node: p.Expr) -> bool:
@@ -222,12 +225,13 @@ class Choices:
         return next((v for k, v in pairs if isinstance(k, p.Const) and k.value == key.value), None)
 
     def asks(self, test: p.Expr) -> bool:
-        """Whether a test asks which of several words an option is."""
+        """Whether a test asks which of several norms is wanted, by their names."""
         for node in self.static.walk(test):
             if isinstance(node, p.Compare):
                 sides = [node.left, *node.comparators]
                 sides += [e for side in sides if isinstance(side, p.Sequence) for e in side.elts]
-                if any(isinstance(side, p.Const) and isinstance(side.value, str) for side in sides):
+                words = [s.value for s in sides if isinstance(s, p.Const) and isinstance(s.value, str)]
+                if words and (any(map(_WORD.search, words)) or any(_OPTION.search(p.text(s)) for s in sides)):
                     return True
         return False
 
