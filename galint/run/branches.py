@@ -15,6 +15,7 @@ from galint.run.names import ONE_WINDOW, RANKS
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP, WRAP, ZERO
 from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing, without_remainder
+from galint.run.skipped import lacks_batch
 from galint.run.summed import sums
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
@@ -197,6 +198,8 @@ class Branches(Assign):
         if not key or key.startswith("#") or key.startswith("f-string"):
             key = p.text(stmt.test)
         data = self.is_data(value) or _ASKS_NUMBERS.search(key) is not None
+        if self.loops and lacks_batch(stmt, self.loops[-1].node):
+            data, key = True, p.text(stmt.test)
         leaves, else_leaves = self.static.branches(stmt)[2], bails(stmt.orelse)
         trains = {BACKWARD, STEP}
         gradient = (body | orelse) & GRADIENT
