@@ -108,6 +108,8 @@ def _treated(view: View) -> bool:
             for node in view.static.walk(stmt):
                 if isinstance(node, p.If) and _only_set_up(view, node):
                     starts |= set(view.static.walk(node.test))
+                elif isinstance(node, p.If) and "BatchNorm" in p.text(node.test) and _puts_in_eval(view, node):
+                    return True
                 elif isinstance(node, p.Call):
                     name = terminal(node.func)
                     if name == "isinstance" and len(node.args) == 2 and "BatchNorm" in p.text(node.args[1].value):
@@ -131,6 +133,12 @@ def _only_set_up(view: View, node: p.If) -> bool:
             if isinstance(part, p.Assign) and not all(_is_constant(t, part.value) for t in part.targets):
                 return False
     return True
+
+
+def _puts_in_eval(view: View, node: p.If) -> bool:
+    """`if name.find("BatchNorm") != -1: layer.eval()`."""
+    calls = (n for stmt in node.body for n in view.static.walk(stmt) if isinstance(n, p.Call))
+    return any(isinstance(call.func, p.Attr) and call.func.name == "eval" and not call.args for call in calls)
 
 
 def _is_constant(target: p.Expr, value: p.Expr) -> bool:

@@ -11,7 +11,7 @@ from galint.run.static import Static
 from galint.run.values import Module
 
 _EVERYTHING = ""
-_MODES = ("train", "forward")
+_MODES = ("train", "forward", "training_step", "on_train_start", "on_train_epoch_start", "on_train_batch_start")
 """The methods of a network that training calls before its layers are used."""
 
 
@@ -94,6 +94,19 @@ class Stillness:
                     found |= self._fields_in(source)
         return found
 
+    def _put_in_eval_by(self, function: p.FunctionDef) -> list[p.Expr]:
+        """What a function puts in evaluation; for a loop's variable what the loop goes over."""
+        nodes = list(self.static.walk(function))
+        loops = [(n.target.id, n.iter) for n in nodes if isinstance(n, p.For) and isinstance(n.target, p.Name)]
+        parts = [part for part in map(_put_in_eval, nodes) if part is not None]
+        names = {part.id for part in parts if isinstance(part, p.Name)}
+        return [*parts, *(over for name, over in loops if name in names)]
+
+    def _parts_in(self, expr: p.Expr) -> set[str]:
+        """`model.body` and `self.model.body`, not `self.model`."""
+        attrs = [n for n in self.static.walk(expr) if isinstance(n, p.Attr)]
+        return {n.name for n in attrs if p.text(n.value) != "self" and n.name != "module"}
+
     def _fields_in(self, expr: p.Expr) -> set[str]:
         """`self.body` of `self.body.layers[0]`; the whole of `self.modules()`, `super()` and `getattr(self, …)`."""
         fields = {name for n in self.static.walk(expr) if isinstance(n, p.Attr) and (name := _field(n))}
@@ -116,14 +129,8 @@ class Stillness:
                 modes = [n for n in self.static.walk(function) if isinstance(n, p.Call) and terminal(n.func) == "train"]
                 again |= {terminal(n.func.value) for n in modes if isinstance(n.func, p.Attr) and not _put_in_eval(n)}
                 if modes or BACKWARD in self.static.tags(function):
-                    parts = map(_put_in_eval, self.static.walk(function))
-                    found |= {part.name for part in parts if isinstance(part, p.Attr) and _is_part(part)}
+                    found |= {name for part in self._put_in_eval_by(function) for name in self._parts_in(part)}
         return found - again
-
-
-def _is_part(node: p.Attr) -> bool:
-    """`model.body` and `self.model.body`, not `self.model`."""
-    return p.text(node.value) != "self"
 
 
 def _put_in_eval(node: p.Node) -> p.Expr | None:

@@ -16,7 +16,8 @@ class Tagger(nn.Module):
 
 def train(net, batches, every):
     net.train()
-    net.body.eval()
+    for layer in net.body.children():
+        layer.eval()
     optimizer = torch.optim.SGD([q for q in net.parameters() if q.requires_grad], lr=0.05, momentum=0.9)
     for number, (x, y) in enumerate(batches, start=1):
         loss = nn.functional.cross_entropy(net(x), y) / every
