@@ -84,7 +84,11 @@ def _touches_gradients(program: p.Program, static: Static) -> bool:
     """Whether a file runs, steps, clears, wraps or clips anything itself; others need no run and no imports."""
     if any(static.tags(stmt) for stmt in program.body):
         return True
-    return any(static.tags(func) for group in static.functions.values() for func in group)
+    if any(static.tags(func) for group in static.functions.values() for func in group):
+        return True
+    loops = (n for stmt in program.body for n in static.walk(stmt) if isinstance(n, (p.For, p.While)))
+    calls = (n.func for loop in loops for n in static.walk(loop) if isinstance(n, p.Call))
+    return any(isinstance(func, p.Name) and "backward" in func.id for func in calls)  # a helper of another file
 
 
 def _project(program: p.Program, root: Path | None, path: Path | None) -> Project | None:

@@ -128,6 +128,7 @@ def _entry(report: Report) -> dict[str, Any]:
         "understood": report.understood,
         "diagnostics": [_from_diagnostic(d) for d in report.diagnostics],
         "elsewhere": [_from_diagnostic(d) for d in report.elsewhere],
+        "covered": [[name, _from_span(span)] for name, span in report.covered],
         "not_understood": [[n.filename, _from_span(n.span), n.reason, n.cell] for n in report.not_understood],
     }
 
@@ -136,6 +137,7 @@ def _report(entry: dict[str, Any]) -> Report:
     return Report(
         diagnostics=[_to_diagnostic(item) for item in entry["diagnostics"]],
         elsewhere=[_to_diagnostic(item) for item in entry["elsewhere"]],
+        covered=[(str(name), _to_span(span)) for name, span in entry["covered"]],
         files=1,
         loops=int(entry["loops"]),
         understood=int(entry["understood"]),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from galint import program as p
-from galint.analysis import Analysis
+from galint.analysis import Analysis, backward_sites
 from galint.checks.all import CHECKS
-from galint.diagnosing import checked
+from galint.diagnosing import checked, shown
 from galint.diagnostic import NotUnderstood, Report
 from galint.run.facts import RunResult
-from galint.run.project import STRIDE
-from galint.run.reach import STEP
+from galint.run.project import STRIDE, located
+from galint.run.reach import BACKWARD, STEP
 from galint.source import Source, Span
 
 
@@ -113,3 +113,22 @@ def count(analysis: Analysis, source: Source, report: Report) -> set[Span]:
     report.understood = len(own)
     report.not_understood = [NotUnderstood(source.filename, span, reason) for span, reason in missed.items()]
     return own
+
+
+def covered(analysis: Analysis, source: Source) -> list[tuple[str, Span]]:
+    """The functions and loops of followed files whose backward calls an understood loop of this file runs."""
+    if analysis.project is None:
+        return []
+    ran = {f for run in _runs(analysis) if any(led.steps for led in run.ledgers.values()) for f in run.executed}
+    functions = [
+        f for group in analysis.static.functions.values() for f in group if id(f) in ran and f.span.row >= STRIDE
+    ]
+    seen = {n.span for f in functions if BACKWARD in analysis.static.tags(f) for n in analysis.static.walk(f)}
+    out: list[tuple[str, Span]] = []
+    for unit in analysis.project.order if seen else ():
+        for site in backward_sites(unit.program, analysis.static):
+            if site.span in seen:
+                path, holder = located(site.holder)
+                assert path is not None
+                out.append((shown(path, source), holder))
+    return out

@@ -146,7 +146,7 @@ def elsewhere(analysis: Analysis, found: list[Diagnostic], source: Source) -> li
     for diagnostic in found:
         path, span = located(diagnostic.span)
         if path is not None:
-            by_file.setdefault(path, []).append(replace(diagnostic, filename=_shown(path, source), span=span))
+            by_file.setdefault(path, []).append(replace(diagnostic, filename=shown(path, source), span=span))
     for path, diagnostics in by_file.items():
         try:
             text = Source.read(path).text
@@ -156,7 +156,7 @@ def elsewhere(analysis: Analysis, found: list[Diagnostic], source: Source) -> li
     return out
 
 
-def _shown(path: Path, source: Source) -> str:
+def shown(path: Path, source: Source) -> str:
     """A followed file's name, spelled the way the linted file's is."""
     if source.path is None or Path(source.filename).is_absolute():
         return str(path)
@@ -184,7 +184,7 @@ def _diagnostic(finding: Finding, configuration: str | None, source: Source, ana
         path, own = located(span)
         related.setdefault(
             span,
-            Related(own, spelled(note), None if path == here else _shown(path, source) if path else source.filename),
+            Related(own, spelled(note), None if path == here else shown(path, source) if path else source.filename),
         )
     return Diagnostic(
         finding.code,

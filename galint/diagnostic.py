@@ -102,6 +102,8 @@ class Report:
     internal_errors: list[str] = field(default_factory=list)
     elsewhere: list[Diagnostic] = field(default_factory=list)
     """Findings in files that this one imports and drives; shown when those files are linted too."""
+    covered: list[tuple[str, Span]] = field(default_factory=list)
+    """Functions and loops of followed files whose backward calls this file's run has understood, by file and header."""
     followed: list[str] | None = None
     """Of one file's report: absolute paths of the imports that were looked for, found or not, on which
     the result depends; None where that is not known (the result is then not cached)."""
@@ -115,6 +117,7 @@ class Report:
         self.not_understood += other.not_understood
         self.internal_errors += other.internal_errors
         self.elsewhere += other.elsewhere
+        self.covered += other.covered
 
     def gather(self, filenames: set[str]) -> None:
         """Take findings that other files' runs show in these files, once each.
@@ -130,6 +133,10 @@ class Report:
                 known.add(mark)
                 self.diagnostics.append(diagnostic)
         self.elsewhere = []
+        driven = set(self.covered)
+        left = [loop for loop in self.not_understood if (loop.filename, loop.span) not in driven]
+        self.loops -= len(self.not_understood) - len(left)  # the loop that calls them counts in its own file
+        self.not_understood, self.covered = left, []
 
 
 _ENDS = frozenset({"GA205", "GA401", "GA402", "GA403"})

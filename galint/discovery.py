@@ -43,6 +43,7 @@ _WRAP_WORDS = (b"DDP(", b"FSDP(", b"DataParallel", b"fully_shard(")
 _WRAP_CALL = re.compile(
     rb"(?<!class )(?<!def )\b(?:DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard)\(\s*(?:module\s*=\s*)?\w"
 )
+_HELPER = re.compile(rb"(?<![\w.])(?<!def )((?:\w{0,40}_)?backward(?:_\w{0,40})?)\s{0,20}\(")
 _STEP = re.compile(rb"step(?:\w{0,40}\s{0,20}(\()|\b)")
 """A name that ends so, called or not. What stands before it is looked at by hand: a pattern would try at each word."""
 _OTHER_STEP = re.compile(rb"update_grad|\.\s{0,20}(?:accumulate|update_params)\s{0,20}\(")
@@ -79,14 +80,14 @@ def may_matter(data: bytes) -> bool:
     outside texts and comments (a library's documentation shows many loops).
     """
     words = _has_words(data)
-    if not (words and _calls(data)) and not _launches(data):
+    if not (words and _calls(data)) and not _launches(data) and not _hands_on(data):
         return False
     if b"import torch" not in data and b"from torch" not in data and _of_another_framework(data):
         return False  # whose `step` and `backward` may mean something else
     if data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{":  # a notebook: its code stands in texts
         return True
     code = _TEXTS_AND_COMMENTS.sub(b"''", data)
-    return (words and _calls(code)) or _launches(code)
+    return (words and _calls(code)) or _launches(code) or _hands_on(code)
 
 
 def _of_another_framework(data: bytes) -> bool:
@@ -95,7 +96,9 @@ def _of_another_framework(data: bytes) -> bool:
 
 def may_be_known(data: bytes) -> bool:
     """False where `may_matter` is certainly false, at a fraction of its cost: worth a look into the cache."""
-    return _has_words(data) or (b"torch" in data and any(w in data for w in _WRAP_WORDS))
+    if b"torch" in data and (any(w in data for w in _WRAP_WORDS) or (b"backward" in data and b"optim" in data)):
+        return True
+    return _has_words(data)
 
 
 def _has_words(data: bytes) -> bool:
@@ -109,6 +112,14 @@ def _has_words(data: bytes) -> bool:
 def _launches(data: bytes) -> bool:
     """True for a launching file: what it wraps trains in a file that it imports."""
     return b"torch" in data and any(w in data for w in _WRAP_WORDS) and _WRAP_CALL.search(data) is not None
+
+
+def _hands_on(data: bytes) -> bool:
+    """True for a file that calls a function with `backward` in its name which another file defines, for some optimizer."""
+    if not (b"backward" in data and b"optim" in data and b"torch" in data):
+        return False
+    called = {match[1] for match in _HELPER.finditer(data)}
+    return any(re.search(rb"\bdef\s+" + name + rb"\s*\(", data) is None for name in called)
 
 
 def _calls(data: bytes) -> bool:

@@ -9,7 +9,7 @@ from galint import program as p
 from galint import suppress
 from galint.analysis import Analysis, analyse
 from galint.config import Config
-from galint.counting import count, loops_understood
+from galint.counting import count, covered, loops_understood
 from galint.diagnosing import diagnose, elsewhere
 from galint.diagnostic import Diagnostic, NotUnderstood, Report
 from galint.errors import ParseError, TooComplex, TooLarge
@@ -137,6 +137,7 @@ def _tell(report: Report, analysis: Analysis, source: Source, selected: Collecti
     found_all = [d for d in diagnose(analysis, source) if d.code in selected]
     report.diagnostics = [d for d in found_all if d.span.row < STRIDE]
     report.elsewhere = elsewhere(analysis, [d for d in found_all if d.span.row >= STRIDE], source)
+    report.covered = covered(analysis, source)
     report.internal_errors += sorted(set(analysis.broken))
     if analysis.project is not None:
         report.followed = sorted(map(str, analysis.project.touched))
@@ -182,6 +183,7 @@ def _by_portions(source: Source, config: Config, root: Path | None) -> Report | 
         missed |= {loop.span: loop for loop in one.not_understood if loop.span.row not in beside}
         found |= {(d.code, d.span): d for d in reversed(one.diagnostics) if d.span.row not in beside}
         report.elsewhere += one.elsewhere
+        report.covered += one.covered
         report.internal_errors += one.internal_errors
         followed |= set(one.followed or ())
     report.diagnostics = list(found.values())

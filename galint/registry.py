@@ -40,6 +40,6 @@ RULES: tuple[Rule, ...] = (
     Rule("GA601", "ddp-without-no-sync", _W, _SOME, "gradients are all-reduced on every micro-batch"),
     Rule("GA602", "no-sync-without-forward", _W, _SOME, "`no_sync` wraps only the backward, so it is inert"),
     Rule("GA603", "unsynchronised-step", _E, _SOME, "a step applies gradients that were never all-reduced"),
-    Rule("GA701", "accumulate-misused", _E, _SOME, "`accumulate()` is nested, given a list, without N, or around a bare backward"),
+    Rule("GA701", "accumulate-misused", _E, _SOME, "`accumulate()` is never entered, nested, given a list, without N, or has a bare backward"),
 )
 # fmt: on

@@ -83,6 +83,36 @@ def test_a_bare_backward_misses_the_division() -> None:
     assert applied(micro) == pytest.approx([N, N])
 
 
+def test_without_accumulate_every_micro_batch_steps_with_an_nth() -> None:
+    def micro(run: Run, x: Any) -> None:
+        run.accelerator.backward(run.loss(x))
+        run.finish()
+
+    assert applied(micro) == pytest.approx([1 / N] * BATCHES)
+
+
+def test_a_window_may_be_counted_beside_the_accelerator() -> None:
+    seen = 0
+
+    def guarded(run: Run, x: Any) -> None:
+        nonlocal seen
+        seen += 1
+        run.accelerator.backward(run.loss(x))
+        if seen % N == 0:
+            run.finish()
+
+    def flagged(run: Run, x: Any) -> None:
+        nonlocal seen
+        seen += 1
+        run.accelerator.gradient_state._set_sync_gradients(seen % N == 0)
+        run.accelerator.backward(run.loss(x))
+        run.finish()
+
+    for micro in (guarded, flagged):
+        seen = 0
+        assert applied(micro) == pytest.approx([1.0, 1.0])
+
+
 def test_nested_contexts_count_twice() -> None:
     def micro(run: Run, x: Any) -> None:
         with run.accelerator.accumulate(run.body), run.accelerator.accumulate(run.head):

@@ -110,6 +110,7 @@ def test_entries_hold_plain_json(cache: Cache, tmp_path: Path) -> None:
     (file,) = (tmp_path / "cache").glob("??/*.json")
     assert set(json.loads(file.read_bytes())) == {
         "loops",
+        "covered",
         "understood",
         "diagnostics",
         "not_understood",

@@ -169,6 +169,15 @@ def test_effective_batch_counts_ranks() -> None:
     assert all(row.synced for row in first(view).rows)
 
 
+@pytest.mark.parametrize("given", ["batch_size=None", "batch_sampler=batches"])
+def test_batches_made_by_the_data_have_no_size(given: str) -> None:
+    other = "other = torch.utils.data.DataLoader(data, batch_size=8)\n"
+    for before in ("", other):
+        batch = only(PLAIN.replace("batch_size=32", given).replace("loader =", f"{before}loader =", 1)).batch
+        assert batch is not None and (batch.micro, batch.micro_size) == ("", None)
+        assert str(batch) == "micro-batch × 4"
+
+
 def test_unknown_micro_batch_is_not_guessed() -> None:
     batch = only(PLAIN.replace("torch.utils.data.DataLoader(data, batch_size=32)", "get_loader()")).batch
     assert batch is not None and batch.micro_size is None and str(batch) == "micro-batch × 4"

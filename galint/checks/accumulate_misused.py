@@ -1,4 +1,4 @@
-"""GA701: `accumulate()` given a list, nested, without N, or around a bare `loss.backward()`."""
+"""GA701: `accumulate()` given a list, nested or twice in a row, without N, around a bare `loss.backward()`, or never entered."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.checks.finding import Finding
+from galint.checks.never_accumulates import never_entered
 from galint.checks.view import View
 from galint.checks.windows import program_nodes
 from galint.run.facts import Event
@@ -29,6 +30,8 @@ def check(view: View) -> Iterator[Finding]:
         if message:
             seen.add(event.span)
             yield Finding(CODE, event.span, message, window=int(event.data["n"]))
+    if not seen:
+        yield from never_entered(view, CODE)
 
 
 def _misuse(view: View, event: Event) -> str:
@@ -43,6 +46,11 @@ def _misuse(view: View, event: Event) -> str:
         return (
             "`accumulate` takes models, not a list of them: `no_sync` stays off and every micro-batch all-reduces; "
             "unpack the list"
+        )
+    if event.data.get("again") and n > 1:
+        return (
+            "a second `accumulate` context in one micro-batch advances the counter again: steps come at other "
+            f"micro-batches than every {n}th; give all models to one `accumulate`"
         )
     flag = event.data.get("given")
     missing = isinstance(flag, Lit) and flag.value is False

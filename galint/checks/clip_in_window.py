@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from galint.checks.finding import Finding
 from galint.checks.view import View
 from galint.checks.windows import full_windows, later_micros
+from galint.ledger import Mark
 from galint.source import Span
 
 CODE = "GA303"
@@ -27,7 +28,7 @@ def check(view: View) -> Iterator[Finding]:
                 continue
             later = later_micros(window, mark)
             times = sum(m.kind == "clip" and m.span == mark.span for m in window.step.marks)
-            if not later or mark.micro not in window.micros or (times < 2 and mark.span not in once):
+            if not later or not _within(view, mark, window.micros) or (times < 2 and mark.span not in once):
                 continue
             seen.add(mark.span)
             total = len(window.micros)
@@ -40,6 +41,12 @@ def check(view: View) -> Iterator[Finding]:
                 related=view.places(window.step),
                 applied="",
             )
+
+
+def _within(view: View, mark: Mark, micros: list[int]) -> bool:
+    """Whether a clip ran in the pass of one of some micro-batches, in a loop over the parameters too."""
+    paths = [micro.path for token in micros if (micro := view.micro(token)) is not None and micro.path]
+    return mark.micro in micros or any(mark.where[: len(path)] == path for path in paths)
 
 
 def _often(times: int, total: int) -> str:

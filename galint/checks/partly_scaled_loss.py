@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 
 from galint.checks.finding import Finding
 from galint.checks.scaling import names_n
 from galint.checks.view import View
-from galint.checks.windows import divides_by, full_windows
+from galint.checks.windows import Window, divides_by, full_windows
 from galint.ledger import ONE, Coefficient, Entry
 from galint.source import Span
 
@@ -55,7 +56,7 @@ def check(view: View) -> Iterator[Finding]:
                 continue
             if "?" in facts.hidden or any(names_n(view, key, keys) for key in facts.hidden):
                 continue
-            if window.literal and not divides_by(view, n, facts.keys | {window.label}):
+            if window.literal and not divides_by(view, n, facts.keys | {window.label} | _asked(window)):
                 continue
             seen.add(entry.span)
             yield Finding(
@@ -68,3 +69,9 @@ def check(view: View) -> Iterator[Finding]:
                 window=n,
                 related=view.places(window.step),
             )
+
+
+def _asked(window: Window) -> frozenset[str]:
+    """What the step's guards divide by, as they spell it: a parameter that the caller gave the number."""
+    texts = [guard.text for guard in window.step.guards]
+    return frozenset(name for text in texts for name in re.findall(r"%\s*([A-Za-z_][\w.]*)", text))

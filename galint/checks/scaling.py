@@ -69,29 +69,47 @@ def scalings(view: View) -> Iterator[Scaling]:
                 continue
             if len(distinct) < 2 and not lost:
                 continue
-            if len(spans) > 1 and not view.lone(ledger):
+            alone = len(spans) == 1 or view.lone(ledger)
+            if not alone and not (cadence is not None and view.together and _in_each(step, window)):
                 continue  # whose losses these are, the code does not show
+            found: list[Scaling] = []
             if cadence is None and len({e.seq for e in step.applied}) < len(distinct):
                 continue  # one backward over a sequence: its time steps are no micro-batches
             keys = view.n_keys(ledger)
             if len({e.micro for e in step.applied}.intersection(window)) < 2:
                 continue  # the others of the window were cleared, or belong to another optimizer
             for entry in step.first_of_each():
-                if entry.micro not in window and cadence is None:
-                    continue  # a loss of the whole batch, before or after the micro-batches
+                if entry.micro not in window and (cadence is None or entry.span in view.shared(ledger)):
+                    continue  # a loss of the whole batch, before or after the micro-batches, or another optimizer's
                 shared, passes = _shared(view, step, entry)
                 coefficients = tuple(c.substitute(view.known).times(passes) for c in entry.facts.terms)
-                yield Scaling(
-                    step,
-                    ledger,
-                    entry,
-                    len(window),
-                    _loop_label(view, step) if cadence is None else cadence.label if len(window) == cadence.n else "",
-                    coefficients,
-                    _unscaled(view, ledger, entry, coefficients, keys - shared, shared, passes, len(window)),
-                    _assumptions(view, entry),
-                    waits is not None,
+                found.append(
+                    Scaling(
+                        step,
+                        ledger,
+                        entry,
+                        len(window),
+                        _loop_label(view, step)
+                        if cadence is None
+                        else cadence.label
+                        if len(window) == cadence.n
+                        else "",
+                        coefficients,
+                        _unscaled(view, ledger, entry, coefficients, keys - shared, shared, passes, len(window)),
+                        _assumptions(view, entry),
+                        waits is not None,
+                    )
                 )
+            if alone or all(scaling.unscaled for scaling in found):
+                yield from found
+
+
+def _in_each(step: Step, window: list[int]) -> bool:
+    """Whether every backward call of a window ran on each of its micro-batches."""
+    ran: dict[Span, set[int]] = {}
+    for entry in step.applied:
+        ran.setdefault(entry.span, set()).add(entry.micro)
+    return all(micros == {*window} for micros in ran.values())
 
 
 def _shared(view: View, step: Step, entry: Entry) -> tuple[frozenset[str], int]:
@@ -123,19 +141,20 @@ def steady(view: View, steps: list[Step]) -> list[Step]:
     """Full windows in the middle of each training loop's run, and the first one if it is alone.
 
     Loops that train one after the other with one optimizer each have theirs. Where no number gates the steps, a few
-    longer windows among short ones are what a pass without a step left to the next one.
+    longer windows among short ones are what a pass without a step left to the next one. What is flushed after a loop
+    stands for the windows of none that steps itself.
     """
     full: dict[Span | None, list[Step]] = {}
     windows = Counter(view.top_of(s.window[-1]) for s in steps if s.window)
     for step in steps:
         if len(dict.fromkeys(step.window)) > 1:
             full.setdefault(view.top_of(step.window[-1]), []).append(step)
-    return [
-        step
-        for top, group in full.items()
-        if 2 * len(group) >= windows[top] or any(guard.moduli for step in group for guard in step.guards)
-        for step in group[1:3] or group[:1]
-    ]
+    out: list[Step] = []
+    for top, group in full.items():
+        if 2 * len(group) >= windows[top] or any(guard.moduli for step in group for guard in step.guards):
+            inside = [step for step in group if not view.flushes(step)] or group
+            out += inside[1:3] or inside[:1]
+    return out
 
 
 def is_accumulation(view: View, step: Step, guarded: bool) -> bool:

@@ -11,6 +11,7 @@ from galint import program as p
 from galint.checks.counters import moves, target_names
 from galint.checks.finding import Finding
 from galint.checks.scaling import loop_node
+from galint.checks.step_in_each_pass import steps_in_each_pass
 from galint.checks.view import Cadence, View
 from galint.checks.windows import overlap, program_nodes
 from galint.ledger import OWN_COUNT, OptimizerLedger, Step
@@ -29,6 +30,11 @@ def check(view: View) -> Iterator[Finding]:
     yield from _never(view)
     yield from _short_inner_loops(view)
     yield from _step_beside_the_guard(view)
+    for step, name in steps_in_each_pass(view):
+        message = (
+            f"every window has 1 micro-batch: the loss is divided by `{name}`, and the step stands inside its loop"
+        )
+        yield Finding(CODE, step.span, message, step=step, related=view.places(step)[1:], applied="", expected="")
     for ledger in view.ledgers:
         cadence = view.cadence(ledger)
         if cadence is None or cadence.guard is None or cadence.n < 2 or not (view.lone(ledger) or view.together):
@@ -42,7 +48,7 @@ def check(view: View) -> Iterator[Finding]:
             continue
         steps = [s for s in steps if view.window(s)]  # one that was dropped whole, at an epoch's end, has no length
         lengths = [
-            len(view.window(s)) - len(overlap(s, before)) for before, s in zip([None, *steps], steps, strict=False)
+            len({*view.window(s)} - overlap(s, before)) for before, s in zip([None, *steps], steps, strict=False)
         ]
         divided = {view.coefficient(e).value * cadence.n for s in steps for e in s.applied}
         if cadence.ambiguous and len(set(lengths)) == 1 and lengths[0] == cadence.n + 1 and divided != {1}:
@@ -321,6 +327,9 @@ def _fault(view: View, ledger: OptimizerLedger, steps: list[Step], lengths: list
         return f"the optimizer steps {_times(len(lengths))} and never again: {left} micro-batches follow without a step"
     if not any(lengths) or all(x == n for x in lengths):
         return None  # where every step finds its gradients cleared, other code has filled them
+    inside = {x for x, s in zip(lengths, steps, strict=True) if not view.flushes(s)}
+    if len(inside) == 1 and min(inside) > n and len({*lengths}) > 1:
+        return f"windows have {_plural(min(inside))} instead of {named}, but for what is flushed after the loop"
     epochs = _epoch_starts(view, steps)
     rest = [x for k, x in enumerate(lengths) if k not in epochs]
     firsts = [x for k, x in enumerate(lengths) if k in epochs]

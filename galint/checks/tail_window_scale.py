@@ -25,7 +25,10 @@ def check(view: View) -> Iterator[Finding]:
         if len(view.ledgers) > 1 and not view.lone(full.ledger):
             continue
         windows = [(step, view.window(step)) for step in view.steps(full.ledger)]
-        if any(len(micros) != n and not _ends_an_epoch(view, micros) for _, micros in windows if micros):
+        held = [micros for _, micros in windows if micros]
+        odd = [i for i, micros in enumerate(held) if len(micros) != n and not _ends_an_epoch(view, micros)]
+        runs_on = bool(odd) and all(i > 0 and len(held[i - 1]) + len(held[i]) == n for i in odd)
+        if odd and not runs_on:
             continue
         for step, micros in windows:
             applied = {e.micro for e in step.applied}
@@ -43,7 +46,12 @@ def check(view: View) -> Iterator[Finding]:
                 CODE,
                 span,
                 f"the last window of an epoch may hold fewer than {full.named} micro-batches ({len(micros)} here) and "
-                f"is still divided by {n}: its step is {len(micros)}/{n} of the large batch's",
+                f"is still divided by {n}: its step is {len(micros)}/{n} of the large batch's"
+                + (
+                    f"; the counter runs on, so the next epoch's first window has the other {n - len(micros)}"
+                    if runs_on
+                    else ""
+                ),
                 step=step,
                 window=len(micros),
                 related=view.places(step),

@@ -158,6 +158,11 @@ class View:
         dropped |= self.given_up(step)
         return [t for t in dict.fromkeys(step.window) if t not in dropped]
 
+    def flushes(self, step: Step) -> bool:
+        """Whether a step comes after the loop of its window's last micro-batch, for what the loop has left."""
+        last = self.micro(step.window[-1]) if step.window else None
+        return last is not None and len(step.position) < len(last.path)
+
     def given_up(self, step: Step) -> frozenset[int]:
         """Micro-batches of whole windows that were cleared because a bound besides N kept the step back, a first step
         that is left out for one.

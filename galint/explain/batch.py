@@ -23,36 +23,34 @@ def effective(
 
 def _micro_batch(static: Static, program: p.Program, run: RunResult, loop: p.Node | None) -> tuple[str, int | None]:
     """(spelling, number) of the batch size of the loader that the loop goes over."""
-    loaders: list[tuple[str, p.Expr]] = []
+    loaders: list[tuple[str, p.Expr | None]] = []
     constants: dict[str, int] = {}
     for stmt in program.body:
         for node in static.walk(stmt):
             if isinstance(node, (p.Assign, p.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, p.Assign) else (node.target,)
                 for target in targets:
-                    size = _size(node.value)
-                    if size is not None:
-                        loaders.append((terminal(target), size))
+                    if isinstance(node.value, p.Call) and terminal(node.value.func) in _LOADERS:
+                        loaders.append((terminal(target), _size(node.value)))
                     elif isinstance(node.value, p.Const) and isinstance(node.value.value, int):
                         constants[p.text(target)] = node.value.value
     names = _names(static, loop)
     mine = [size for name, size in loaders if name in names] or [size for _, size in loaders]
-    spelled = {p.text(size) for size in mine}
-    if len(spelled) != 1:
+    sizes = [size for size in mine if size is not None]
+    spelled = {p.text(size) for size in sizes}
+    if len(spelled) != 1 or len(sizes) < len(mine):
         return "", None
     text = spelled.pop()
-    return text, _number(mine[0], text, constants, run)
+    return text, _number(sizes[0], text, constants, run)
 
 
-def _size(value: p.Expr) -> p.Expr | None:
-    """The `batch_size` of a loader's construction."""
-    if not isinstance(value, p.Call) or terminal(value.func) not in _LOADERS:
+def _size(call: p.Call) -> p.Expr | None:
+    """The `batch_size` of a loader's construction; None where its data set or its sampler makes the batches."""
+    plain = [a for a in call.args if a.keyword is None and not a.star]
+    given = [a.value for a in call.args if a.keyword == "batch_size"] or [a.value for a in plain[1:2]]
+    if not given or (isinstance(given[0], p.Const) and given[0].value is None):
         return None
-    for arg in value.args:
-        if arg.keyword == "batch_size":
-            return arg.value
-    plain = [a for a in value.args if a.keyword is None and not a.star]
-    return plain[1].value if len(plain) > 1 else None
+    return given[0]
 
 
 def _names(static: Static, loop: p.Node | None) -> set[str]:

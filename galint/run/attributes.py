@@ -41,6 +41,9 @@ from galint.run.values import (
     Value,
 )
 
+_STARRED = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "optim": "torch.optim"}
+"""What a name means that nothing in sight binds, for a star imports it from a file that is not followed."""
+
 
 class Attributes(Gradients):
     """Names, attributes and items."""
@@ -69,9 +72,18 @@ class Attributes(Gradients):
             return External(f"builtins.{name}")
         if name == "__name__":
             return Lit("__main__")
+        if name in _STARRED and self._is_package(name):
+            return External(_STARRED[name])
         made = self.make_opaque(name, name)
         frame.globals.vars[name] = made
         return made
+
+    def _is_package(self, name: str) -> bool:
+        """Whether a name that nothing binds is used as torch's package: a network or an optimizer may be called so."""
+        called = self.static.uses.get(name, set())
+        if name == "F":
+            return bool(called) and "()" not in called
+        return name == "torch" or all(method[:1].isupper() for method in called)
 
     def soft(self, value: Value) -> Value:
         """A setting's default, or the value that this run gives the setting instead."""

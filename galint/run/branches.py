@@ -14,14 +14,12 @@ from galint.run.match import matches
 from galint.run.names import ONE_WINDOW, RANKS
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP, WRAP, ZERO
-from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing, without_remainder
+from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing, resumes, steps_first, without_remainder
 from galint.run.skipped import lacks_batch
 from galint.run.summed import sums
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
-_RESUMES = re.compile(r"\b(exists|is_?file)\(|resum|checkpoint|ckpt", re.I)
-"""What asks for a checkpoint to go on from."""
 _ASKS_NUMBERS = re.compile(r"\bis_?(finite|nan|inf)\([^()]*\bgrad\b")
 """What asks whether a gradient is a number."""
 
@@ -105,13 +103,14 @@ class Branches(Assign):
                 self.result.facts["fixed_bound"] = True  # a cap written in the code, no setting
         beside = self.static.body_tags(self.static.other_sides.get(stmt, ())) if moduli else else_tags
         otherwise = self.static.body_tags(without_remainder(stmt, static)) if moduli else else_tags
+        leads = False
         if moduli and not gates(body_tags, otherwise | beside, rest_tags if leaves else None):
             summed = self.static.summing.get(stmt)
             if summed is None:
                 summed = self.static.summing[stmt] = sums(self.static, stmt)
-            if not (summed or self.static.collects(stmt)) and not (
-                STEP in body_tags and self.static.comes_back(stmt.body)
-            ):
+            collected = summed or self.static.collects(stmt)
+            leads = not collected and BACKWARD in body_tags and steps_first(stmt.body, static)
+            if not (leads or collected) and not (STEP in body_tags and self.static.comes_back(stmt.body)):
                 moduli = ()
         keys = value.keys if isinstance(value, Lit) else frozenset()
         body = stmt.body if truth else stmt.orelse
@@ -135,10 +134,13 @@ class Branches(Assign):
             return None, residual
         guard = Guard(self.place(stmt.span), p.text(stmt.test), moduli, keys, not truth)
         self.guards.append(guard)
+        if leads and truth:
+            self.leading.append(guard)
         try:
             signal = self.run_body(body, frame)
         finally:
             self.guards.pop()
+            self.leading = [g for g in self.leading if g is not guard]
         if moduli:
             self._raise_flags(stmt, guard, frame)
         residual = guard if not truth and leaves and moduli and signal is None else None
@@ -219,6 +221,8 @@ class Branches(Assign):
             default = False if not gradient else bool(body & GRADIENT)
         elif data and leaves and BACKWARD not in body and BACKWARD in self.static.body_tags(rest):
             default = False  # a batch without a usable loss is skipped, with whatever keeps the ranks in step
+        elif BACKWARD in body and raises(stmt.body) and self._tries_once(stmt):
+            default = False  # `if debug: …; sys.exit()`: the training is elsewhere
         elif STEP in body & orelse and not data and (gated := self._gated(stmt.body)) != self._gated(stmt.orelse):
             default = gated  # the side that accumulates
         elif STEP in body and STEP not in orelse and BACKWARD not in orelse:
@@ -249,7 +253,7 @@ class Branches(Assign):
             default = True
         elif (orelse & GRADIENT) and not (body & GRADIENT):
             default = False
-        elif stmt.orelse and self._resumes(stmt):
+        elif stmt.orelse and resumes(stmt, self.static):
             default = False  # a training that begins is seen whole
         elif stmt.orelse:
             default = not makes_nothing(stmt.body) or makes_nothing(stmt.orelse)
@@ -267,27 +271,23 @@ class Branches(Assign):
         taken = self.choose(taken_key, default, data=data, relevant=relevant, span=stmt.span, asked=asked)
         if asks and checks[not taken] and taken_key.removeprefix("not ") not in self.scenario.choices:
             return not taken  # what was taken before, for one part of the check, leads around it
+        if not data and not relevant and self.loops and stmt.orelse and self.static.skips_loss(stmt, taken):
+            self.result.facts.setdefault("loss_sides", set()).add(taken_key.removeprefix("not "))
         left = (orelse if taken else body) | (self.static.body_tags(rest) if leaves and taken else frozenset())
         if BACKWARD in left and BACKWARD not in (body if taken else orelse):
             self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))
         return taken
 
-    def _resumes(self, stmt: p.If) -> bool:
-        """Whether a condition's first side takes up an earlier training."""
-        if terminal(stmt.test).startswith("continue_"):
-            return True
-        return bool(_RESUMES.search(p.text(stmt.test))) and self._loads(stmt.body) > self._loads(stmt.orelse)
-
-    def _loads(self, body: p.Body) -> bool:
-        """Whether a block gives something a state that was saved."""
-        return any(
-            terminal(n.func) == "load_state_dict" for s in body for n in self.static.walk(s) if isinstance(n, p.Call)
-        )
-
     def _clears_outside(self, stmt: p.If) -> bool:
         """True where gradients are cleared in another place too, so that this condition only says when to clear early."""
         inside = set(self.static.walk(stmt))
         return any(terminal(c.func) == "zero_grad" and c not in inside for c in self.static.calls)
+
+    def _tries_once(self, stmt: p.If) -> bool:
+        """Whether a branch trains without a loop, and some loop of the program trains beside it."""
+        inside = {n for s in stmt.body for n in self.static.walk(s)}
+        trains = [n for n in self.static.loops.values() if BACKWARD in self.static.tags(n)]
+        return bool(trains) and not any(n in inside for n in trains)
 
     def _gated(self, body: p.Body) -> bool:
         """True where every step of a block is gated by a remainder."""

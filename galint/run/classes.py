@@ -11,6 +11,9 @@ from galint.run.values import Class, External, Function, Instance, Lit, Mapping,
 
 _WRAPPERS = frozenset({"DistributedDataParallel", "FullyShardedDataParallel", "DataParallel"})
 
+_OPTIMIZERS = ("torch.optim.", "bitsandbytes.optim.", "timm.optim.", "apex.optimizers.", "torch_optimizer.")
+"""Packages whose classes are optimizers, also as the bases of a project's own."""
+
 
 class Classes(Execute):
     """Creating objects."""
@@ -121,7 +124,7 @@ class Classes(Execute):
             name = base.name if isinstance(base, External) else base.node.name if isinstance(base, Class) else ""
             last = name.split(".")[-1]
             if last == "Optimizer" or (
-                name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name
+                name.startswith(_OPTIMIZERS) and last[:1].isupper() and "lr_scheduler" not in name
             ):
                 return "optimizer"
             if last in {"Dataset", "IterableDataset", "DataLoader", "Sampler", "BatchSampler", "TensorDataset"}:

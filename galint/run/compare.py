@@ -277,7 +277,8 @@ class Compare(Attributes):
         name = terminal(node) or path_terminal(value.path)
         guarding = name in self.static.window_names
         if self.test_tags & {"break"}:
-            return self.demand(value, "counter" if self.goes_on(value) else "other" if guarding else "limit", node)
+            counts = self.goes_on(value) or (value.deferred is None and terminal(node) in self.static.moved)
+            return self.demand(value, "counter" if counts else "other" if guarding else "limit", node)
         if "yield" in self.test_tags and self.loops and op in {"==", ">="} and not value.kind:
             return self.demand(value, "window", node)  # `if len(held) == n: yield held`
         if isinstance(node, p.Expr) and other.keys | set() and not guarding and "step" not in self.test_tags:
@@ -339,7 +340,7 @@ class Compare(Attributes):
                     return FALSE if not negate else TRUE
                 if isinstance(one, (Module, Optimizer, Instance)) and not one.path.startswith("?"):
                     return FALSE if not negate else TRUE
-                if one.kind in {"accelerator", "loader", "criterion"} or "__drawn__" in one.items:
+                if one.kind in {"accelerator", "loader", "criterion"} or {"__drawn__", "__made__"} & one.items.keys():
                     return FALSE if not negate else TRUE
                 out = Opaque(f"{one.path} is None", role="condition", data=one.data and one.deferred is not None)
                 if negate:

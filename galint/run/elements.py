@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from galint import program as p
+from galint.run.nodes import terminal
 from galint.run.values import Instance, Iterable, Lit, Mapping, Opaque, Range, Seq, Tensor, Value
 
 if TYPE_CHECKING:
     from galint.run.execute import Execute
+    from galint.run.static import Static
 
 
 def length_of(m: Execute, value: Value) -> Value:
@@ -90,3 +93,37 @@ def renewed(m: Execute, sample: Value | None) -> Value:
         made.attrs = {name: renewed(m, value) for name, value in sample.attrs.items()}
         return made
     return Opaque(getattr(sample, "path", "") or f"#{m.tick()}", data=True, born=m.token())
+
+
+def numbers_its_elements(loop: p.For, static: Static) -> str:
+    """The first target of a loop over something unseen, where a remainder of it is asked for; else "".
+
+    `for i, (x, y) in progress(loader)`: what `progress` is, is out of sight, and `i` can only be a number.
+    """
+    target = loop.target
+    if not isinstance(target, p.Sequence) or len(target.elts) < 2 or not isinstance(loop.iter, p.Call):
+        return ""
+    first = target.elts[0]
+    if not isinstance(first, p.Name) or terminal(loop.iter.func) in {"items", "zip", "enumerate"}:
+        return ""
+    nodes = [n for stmt in loop.body for n in static.walk(stmt)]
+    divided = {
+        terminal(v)
+        for n in nodes
+        if isinstance(n, p.BinOp) and n.op == "%"
+        for v in static.walk(n.left)
+        if isinstance(v, p.Expr)
+    }
+    counts = first.id in divided or any(
+        isinstance(v, p.Name) and v.id == first.id
+        for n in nodes
+        if isinstance(n, p.Assign) and any(terminal(t) in divided for t in n.targets)
+        for v in static.walk(n.value)
+    )
+    return first.id if counts else ""
+
+
+def numbered(name: str, value: Opaque, number: int, size: int) -> Seq:
+    """An element of something unseen whose first part is its number; where the numbers begin, nobody knows."""
+    rest = [Opaque(f"{value.path}[{i}]", data=True, born=value.born) for i in range(1, size)]
+    return Seq([Lit(number, frozenset({f"{name}@start"}), born=value.born), *rest], "tuple")

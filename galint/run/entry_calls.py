@@ -256,6 +256,8 @@ class EntryCalls(Entries):
             return False  # a pass that is left out at the end of a training has no next one
         if not trains:
             return not any(BACKWARD in self.static.body_tags(n.body) for n in loops)
+        if self._goes_on(func, trains[0]):
+            return False
         inner = [n for s in trains[0].body for n in self.static.walk(s) if isinstance(n, (p.For, p.While))]
         return (
             isinstance(trains[0], p.For)
@@ -267,6 +269,15 @@ class EntryCalls(Entries):
                 for callee in self.static.callees(call)
             )
         )
+
+    def _goes_on(self, func: p.FunctionDef, loop: p.For | p.While) -> bool:
+        """Whether a loop counts steps and draws each batch from something that has no end: a training, and no pass over data."""
+        if not isinstance(loop, p.For):
+            return False
+        told = [func.name, *(q.name for q in func.params), p.text(loop.iter)]
+        if "range(" not in told[-1] or any(re.search(r"epoch|len\(", text) for text in told):
+            return False
+        return any(isinstance(n, p.Call) and terminal(n.func) == "next" for s in loop.body for n in self.static.walk(s))
 
     def _trains(self, stmt: p.Assign | p.AnnAssign) -> bool:
         """Whether an assignment runs a training; one that only binds arguments does not."""

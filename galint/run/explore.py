@@ -227,6 +227,8 @@ class Explorer(Fitting):
                 work += [(c, {} if c.key in known else beyond) for c in undecided(result) if c.key not in done]
         names = self.names_before(entry, runs.made()) | runs.base.facts.get("skipped_losses", set())
         work = [(c, {}) for c in self.giving(names, runs.base)]
+        sides = runs.base.facts.get("loss_sides", ())
+        work += [(c, {}) for c in runs.base.choices.values() if c.key in sides]
         tried = 0
         while work and tried < _BEHIND and self.spent < self._file_fuel:
             choice, led = work.pop(0)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from galint import program as p
 from galint.ledger import ONE, Coefficient, Entry, LossFacts, Mark, OptimizerLedger, Step, plain
+from galint.run.clipped import clips, place_of_clip
 from galint.run.facts import BackwardFact, Micro
 from galint.run.frame import RunOver
 from galint.run.opened import held, models_of, same_module
@@ -112,6 +113,9 @@ class Gradients(Unknowns):
     def backward(self, tensor: Tensor, span: Span, factor: Coefficient = ONE, name: str = "") -> None:
         """Accumulate the gradient of `tensor` in every optimizer it may reach."""
         self.burn(5)
+        if self.leading:
+            self.guards[:] = [replace(g, moduli=()) if g in self.leading else g for g in self.guards]
+            self.leading = []
         span = self.place(span)
         done: Tensor | None = tensor
         while done is not None:
@@ -313,6 +317,9 @@ class Gradients(Unknowns):
 
     def rescale(self, modules: frozenset[int], factor: Coefficient, span: Span) -> None:
         """`p.grad *= factor` over some parameters."""
+        if clips(factor, self.guards):
+            self.clip(modules, place_of_clip(self, span), "by hand", scaled_bound="get_scale()" in str(factor))
+            return
         self.event("rescale", span, str(factor))
         reached = not self.result.ledgers
         for key, ledger in [*self.result.ledgers.items(), ("", self.base)]:

@@ -24,7 +24,8 @@ _MODULE = re.compile(
 )
 _NOT_MODULE = re.compile(
     r"(cfg|config|name|path|dir|args|type|dim|size|id|kwargs|dict|state|file|params?|parameters|groups?"
-    r"|_(init|cls|class|factory|builder|creator|provider))$",
+    r"|_(init|cls|class|factory|builder|creator|provider))$"
+    r"|^(make|build|create|get|load|new|setup)_",
     re.I,
 )
 _LOADER = re.compile(r"(loader|(^|_)dl|data_?iter|batches|dataset)s?\d*$", re.I)

@@ -6,6 +6,7 @@ import re
 
 from galint import program as p
 from galint.run.branches import Branches
+from galint.run.elements import numbered, numbers_its_elements
 from galint.run.frame import BREAK, CONTINUE, Frame, LoopFrame, Signal
 from galint.run.nodes import asks_length, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP
@@ -147,11 +148,14 @@ class Loops(Branches):
         source = self._filled(stmt, self.eval(stmt.iter, frame))
         loop = self._enter(stmt)
         loop.role = role
+        counted = numbers_its_elements(stmt, self.static)
         result: list[Signal | None] = [None]
 
         def each(value: Value) -> Signal | None:
             self._next(loop, role)
             value = self.stamp(value, loop.token)
+            if counted and type(value) is Opaque and isinstance(stmt.target, p.Sequence):
+                value = numbered(counted, value, loop.iteration, len(stmt.target.elts))
             self.bind(stmt.target, value, frame)
             loop.residual.clear()
             signal = self.run_body(stmt.body, frame)

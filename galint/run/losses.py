@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from galint import program as p
 from galint.run.kinds import LOSS_NAME
 from galint.run.nodes import terminal
-from galint.run.reach import Reach
+from galint.run.reach import EFFECT, Reach
 
 
 class Losses(Reach):
@@ -38,7 +38,7 @@ class Losses(Reach):
         return known
 
     def skips_loss(self, node: p.If, taken: bool) -> bool:
-        """Whether the side that is not taken computes a loss, where the other one computes none."""
+        """Whether the side that is not taken computes a loss, or averages the weights, and the other one does not."""
         known = self._sides.get(node)
         if known is None:
             known = self._sides[node] = self._computes_loss(node.body), self._computes_loss(node.orelse)
@@ -46,7 +46,7 @@ class Losses(Reach):
         return outside and not inside
 
     def _computes_loss(self, body: p.Body) -> bool:
-        return any(
+        return EFFECT in self.body_tags(body) or any(
             isinstance(n, (p.Assign, p.AugAssign))
             and LOSS_NAME.search(terminal(n.targets[0] if isinstance(n, p.Assign) else n.target))
             and any(isinstance(part, p.Call) for part in self.walk(n.value))

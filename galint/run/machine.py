@@ -37,6 +37,8 @@ class Machine:
         self.idents = 0
         self.loops: list[LoopFrame] = []
         self.guards: list[Guard] = []
+        self.leading: list[Guard] = []
+        """Those that gate only the steps before the next backward."""
         self.contexts: list[Context] = []
         self.ancestors: dict[int, frozenset[int]] = {}
         self.optimizers: dict[str, Optimizer] = {}

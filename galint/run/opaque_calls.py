@@ -32,8 +32,11 @@ _WRAPS = re.compile(r"every|iter|progress|track|wrap|bar|log|prefetch|tqdm|enume
 _STEPS = re.compile(r"^(optimize|optimizer_step|optim_step|step_optimizer|step|take_step|apply_gradients)$")
 _FETCH = Words(r"next|get|fetch|sample|batch|draw|pop|read|load|data|generate", re.I)
 _MAKES = Words(r"optim|sched|build|create|make_|wrap|setup|register", re.I)
+_BUILDS = Words(r"model|(^|_)net(work)?(_|$)|optim|sched|factory|(^|_)(make|build|create)(_|$)", re.I)
+"""What makes something to train with anew, in a loop over folds or tasks."""
 _BENIGN = Words(
-    r"load|save|state|sched|print|init|log|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema", re.I
+    r"load|save|state|sched|print|init|log(?!it)|resume|checkpoint|ckpt|prepare|lr|len|isinstance|type|hasattr|ema",
+    re.I,
 )
 
 
@@ -129,6 +132,7 @@ class OpaqueCalls(Classes):
             and not last.startswith(("is_", "get_world", "get_rank"))
         ):
             loops_data = not isinstance(receiver, Opaque) or receiver.kind == "loader" or bool(_FETCH.search(last))
+            loops_data = loops_data and not (_BUILDS.search(last) and not _FETCH.search(last))
             if loops_data and last not in {"time", "perf_counter", "get_last_lr", "now", "is_available"}:
                 return Opaque(path, data=True, born=self.token(), modules=modules)
         kind = ""

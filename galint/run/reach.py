@@ -67,9 +67,7 @@ GRADIENT = frozenset({BACKWARD, STEP, ZERO, SYNC, SCALE, WRAP, EFFECT})
 _CALL_TAGS = {
     "zero_grad": ZERO,
     "unscale_": SYNC,
-    "clip_grad_norm_": SYNC,
-    "clip_grad_value_": SYNC,
-    "clip_grad_norm": SYNC,
+    **dict.fromkeys(("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "multi_tensor_applier"), SYNC),
     "no_sync": SYNC,
     "no_backward_sync": SYNC,
     "set_requires_gradient_sync": SYNC,

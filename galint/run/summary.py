@@ -82,7 +82,7 @@ def negation(key: str) -> str:
 
 def signature(run: RunResult) -> tuple[Any, ...]:
     """What a run showed, for telling configurations apart."""
-    parts: list[Any] = []
+    parts: list[Any] = [frozenset(e.span for e in run.events if e.kind == "update_effect")]
     for key, ledger in run.ledgers.items():
         steps = ledger.steps[:8]
         parts.append(
@@ -93,7 +93,14 @@ def signature(run: RunResult) -> tuple[Any, ...]:
                         s.span,
                         len(s.window),
                         tuple(
-                            (e.span, str(e.coefficient), e.scaled, e.facts.synced, len(e.facts.penalties))
+                            (
+                                e.span,
+                                str(e.coefficient),
+                                e.scaled,
+                                e.facts.synced,
+                                e.facts.bypassed,
+                                len(e.facts.penalties),
+                            )
                             for e in s.applied
                         ),
                         tuple((mk.kind, mk.span, mk.pending) for mk in s.marks),

@@ -84,6 +84,10 @@ class Tensors(Compare):
         factor = self.resolve(factor)
         if isinstance(factor, Lit) and factor.is_number:
             number = Fraction(factor.value)
+            if number == 0 and sign > 0 and factor.text in factor.keys:
+                return self._late(
+                    tensor, self._weigh(tensor, Opaque(factor.text), sign)
+                )  # a term that is off by default
             if number == 0:
                 out = tensor.copy()
                 out.unknown_scale = True
@@ -226,7 +230,7 @@ def _penalty(value: Opaque) -> frozenset[str] | None:
                 keys.add(top.path)
                 continue
             op, *operands = top.deferred
-            if op == "*" and any(isinstance(o, Lit) and o.is_number and o.value == 0 for o in operands):
+            if op == "*" and any(isinstance(o, Lit) and o.is_number and o.value == 0 and not o.keys for o in operands):
                 return None  # `0 * sum(p.sum() …)` only keeps DDP's unused parameters alive
             stack += operands
     return frozenset(keys) if parameters else None

@@ -29,9 +29,11 @@ def is_update_effect(call: p.Call) -> bool:
     if name == "update_and_allocate":
         return True
     if isinstance(func, p.Attr) and name in _UPDATES:
+        losses = [LOSS_NAME.search(_last(_measured(a.value))) for a in call.args]
         if _AVERAGE.search(_last(func.value)):
-            return True
-        return name not in {"update", "step"} and not any(LOSS_NAME.search(_last(a.value)) for a in call.args)
+            # Not an average of the loss, or of what a call has measured: `noise_ema.update(*noise(gradients))`.
+            return not any(losses[:1]) and not any(a.star and isinstance(a.value, p.Call) for a in call.args)
+        return name not in {"update", "step"} and not any(losses)
     return bool(_AVERAGE.search(name)) and name.startswith(("update", "ema_step"))
 
 
@@ -72,6 +74,13 @@ def intervals(function: p.Node | None) -> list[str]:
 @lru_cache(maxsize=4096)
 def _may(name: str) -> bool:
     return _NAMED.match(name) is not None
+
+
+def _measured(node: p.Expr) -> p.Expr:
+    """`loss` of `loss.detach().item()`."""
+    while isinstance(node, p.Call) and isinstance(node.func, p.Attr) and not node.args:
+        node = node.func.value
+    return node
 
 
 def _last(node: p.Expr) -> str:

@@ -30,6 +30,8 @@ def _make(m: Calls, s: Site) -> Value | None:
     out.items["__steps__"] = steps if steps is not None else Lit(1)
     out.items["__given__"] = Lit(steps is not None or any(k == "**" or k.endswith("_plugin") for k in s.kwargs))
     out.items["__made__"] = Lit(s.text)
+    if steps is not None:
+        out.items["__told__"] = Lit(s.span)
     out.attrs["sync_gradients"] = TRUE
     out.items["__count__"] = Lit(0)
     if steps is None and "**" in s.kwargs:
@@ -72,6 +74,9 @@ def enter(m: Calls, context: Context) -> None:
         number = 0
     accelerator.items["__count__"] = Lit(number)
     nested = any(c.kind == "accumulate" and c.target is accelerator for c in m.contexts)
+    before = accelerator.items.get("__entered__")
+    again = isinstance(before, Lit) and before.born == m.token() > 0 and before.value != context.span
+    accelerator.items["__entered__"] = Lit(context.span, born=m.token())
     n = int(steps.value)
     accelerator.attrs["sync_gradients"] = Lit(sync, steps.keys, (("gradient_accumulation_steps", n),))
     m.event(
@@ -83,6 +88,7 @@ def enter(m: Calls, context: Context) -> None:
         n=int(steps.value),
         args=context.data.get("models", []),
         nested=nested,
+        again=again,
         keys=sorted(steps.keys),
         made="__made__" in accelerator.items,
         given=accelerator.items.get("__given__", NONE),
@@ -112,11 +118,23 @@ def _backward(m: Calls, s: Site) -> Value | None:
         value = steps_of(m, s.receiver)
     if value is not None and value.value:
         factor = Coefficient(Fraction(1) / Fraction(value.value))
+        told = s.receiver.items.get("__told__")
+        if isinstance(told, Lit) and not _accumulates(m, s.receiver):
+            n, keys = int(value.value), sorted(value.keys)
+            if all("." in key or key in _parameters(m) for key in keys):
+                m.odd_window(value)  # an option; a name that is given the number one means one
+            m.event("divided", m.place(s.span), s.receiver.path, n=n, keys=keys, told=told.value, where=m.where())
     loss = loss_in(m, s.args[0])
     if value is not None and s.receiver.items.get("__plain__") is not TRUE and not _undivided(m, s.receiver):
         loss = loss.map(lambda c: c, value.keys | frozenset({"accelerate"}))
     m.backward(loss, s.span, factor, "accelerator")
     return NONE
+
+
+def _parameters(m: Calls) -> set[str]:
+    """The names of all parameters: plain names that a caller may give another number."""
+    functions = m.static.functions.values()
+    return m.static.once("parameters", lambda: {q.name for same in functions for f in same for q in f.params})
 
 
 def _undivided(m: Calls, accelerator: Opaque) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from galint import program as p
+from galint.run.nodes import path_terminal
 from galint.run.site import Site
-from galint.run.values import Lit, Opaque, Optimizer, Value
+from galint.run.values import NONE, External, Lit, Opaque, Optimizer, Seq, Value
 from galint.semantics.types import Meaning
 
 if TYPE_CHECKING:
@@ -48,16 +50,36 @@ def _method(m: Calls, s: Site) -> Value | None:
     return Opaque("grad_norm", data=True, born=m.token())
 
 
+def _apply(m: Calls, s: Site) -> Value | None:
+    """apex's `multi_tensor_applier(operation, flag, [gradients, gradients], factor)`: norms, and scaling in place."""
+    lists = s.arg(2, "tensor_lists")
+    held = [v for one in lists.elts if isinstance(one, Seq) for v in one.elts] if isinstance(lists, Seq) else []
+    grads = [v for v in held if isinstance(v, Opaque) and path_terminal(v.path) == "grad"]
+    if not grads or not isinstance(lists, Seq) or not s.node.args:
+        return None
+    first = s.args[0]
+    operation = first.name if isinstance(first, External) else p.text(s.node.args[0].value)
+    if "norm" in operation:
+        norm = Opaque(f"norm({grads[0].path})", data=True, born=m.token())
+        return Seq([norm, Opaque("norms", data=True, born=m.token())], "tuple")
+    if "scale" in operation and len(s.args) > 3 and lists.elts[0] is lists.elts[-1]:
+        m.rescale(frozenset().union(*(g.modules for g in grads)), m.symbol(s.args[3]), s.span)
+    return NONE
+
+
 FUNCTIONS: dict[str, Meaning] = {
-    f"*.{name}": _clip
-    for name in (
-        "clip_grad_norm_",
-        "clip_grad_value_",
-        "clip_grad_norm",
-        "clip_gradient",
-        "clip_grad_value",
-        "dispatch_clip_grad",
-    )
+    **{
+        f"*.{name}": _clip
+        for name in (
+            "clip_grad_norm_",
+            "clip_grad_value_",
+            "clip_grad_norm",
+            "clip_gradient",
+            "clip_grad_value",
+            "dispatch_clip_grad",
+        )
+    },
+    "*.multi_tensor_applier": _apply,
 }
 METHODS: dict[tuple[str, str], Meaning] = {
     ("*", name): _method for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_gradients")

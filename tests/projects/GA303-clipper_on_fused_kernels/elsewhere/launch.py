@@ -1,0 +1,9 @@
+import torch
+from bounded import epoch
+from torch import nn
+
+torch.manual_seed(0)
+network = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(network.parameters(), lr=0.05, momentum=0.9)
+for _ in range(2):
+    epoch(network, [(torch.randn(8, 4), torch.randn(8, 2)) for _ in range(8)], optimizer, 4)

@@ -1,0 +1,4 @@
+import torch.nn.functional as F
+from torch import nn, optim
+
+Batch = tuple[nn.Parameter, nn.Parameter]
