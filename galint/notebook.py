@@ -15,6 +15,18 @@ from galint.source import Source, Span, split_lines
 
 _LINE_MAGIC = re.compile(r"^(\s*)(?:[%!?]|[\w.]+\?{1,2}\s*$|(?:[\w.,\s\[\]()]+=\s*)[%!])")
 _CELL_MAGIC = re.compile(r"^\s*%%(\w+)?")
+_AUTOMAGIC = re.compile(
+    r"\s*(?:"
+    r"alias|autoawait|autocall|autoindent|autoreload|automagic|bookmark|cat|cd|clear|colors|conda|config|cp|"
+    r"debug|dhist|dirs|doctest_mode|ed|edit|env|gui|hist|history|ldir|less|lf|lk|ll|load|load_ext|loadpy|"
+    r"logoff|logon|logstart|logstate|logstop|ls|lsmagic|lx|macro|magic|mamba|man|matplotlib|micromamba|mkdir|"
+    r"more|mv|notebook|page|pastebin|pdb|pdef|pdoc|pfile|pinfo|pinfo2|pip|popd|pprint|precision|prun|psearch|"
+    r"psource|pushd|pwd|pycat|pylab|quickref|recall|rehashx|reload_ext|rep|rerun|reset|reset_selective|rm|"
+    r"rmdir|run|save|sc|set_env|shell|store|sx|system|tb|tensorboard|tensorflow_version|time|timeit|unalias|"
+    r"unload_ext|uv|who|who_ls|whos|xdel|xmode"
+    r")\s+(?!(?:in|is|if|and|or|not|for)\b|,|#|[^\w\s\"'~$.\\]{0,2}=(?!=))\S"
+)
+"""The line magics of IPython and Colab with what they are given: a cell that is one line needs no `%` before them."""
 _ROW = re.compile(r"(\bon line )(\d+)")
 _PYTHON_CELLS = {"time", "timeit", "capture", "prun", "python", "python3", "pypy"}
 """Cell magics whose body is Python all the same."""
@@ -180,6 +192,8 @@ def _neutral(lines: Sequence[str]) -> list[str]:
     first = next((i for i, line in enumerate(lines) if line.strip()), None)
     if first is None:
         return [""] * len(lines)
+    if first == 0 and not any(lines[1:]) and _AUTOMAGIC.match(lines[0]):
+        return ["pass", *lines[1:]]
     magic = _CELL_MAGIC.match(lines[first])
     if magic:
         if magic[1] not in _PYTHON_CELLS:

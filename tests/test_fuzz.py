@@ -210,9 +210,9 @@ def test_the_same_code_in_another_dress_gets_the_same_findings(change: object) -
 
 @pytest.mark.parametrize(
     "text", ["print 'x'\n", "print\nprint 'x' % 1,\n", "exec code\n", "def f():\n    raise E, 'x'\n", "try:\n    f()\nexcept E, e:\n    print e\n",
-             "print >>out, a, b; x = a <> 10L\n"]
+             "print >>out, a, b; x = a <> 10L\n", "def move(x, async=False):\n    return x.cuda(async=async).async\n"]
 )  # fmt: skip
-def test_python_2_is_a_syntax_error_of_one_line_and_its_loops_are_read(text: str) -> None:
+def test_an_older_python_is_a_syntax_error_of_one_line_and_its_loops_are_read(text: str) -> None:
     report = lint((HEAD + LOOP + text).encode())
     known = lint((HEAD + LOOP).encode())
     wrong = [d for d in report.diagnostics if d.code == "GA000"]

@@ -55,12 +55,32 @@ def test_code_cells_become_one_text_with_known_rows() -> None:
         ('s = """\n%d\n!x"""\n', 's = """\n%d\n!x"""\n'),
         ("s = 'it\\'s [' # (\n%cd x", "s = 'it\\'s [' # (\npass"),
         ("x != y", "x != y"),
+        ('cd "drive/My Drive/x"', "pass"),
+        ("pip install -q torch", "pass"),
+        ("  ls *.py\n", "pass\n"),
+        ("cd ..", "pass"),
+        ("rm -rf out/", "pass"),
+        ("env N=4", "pass"),
+        ("time step(model)", "pass"),
+        ("cd = 3", "cd = 3"),
+        ("time += 3", "time += 3"),
+        ("time -= 3", "time -= 3"),
+        ("ls, cd = 3, 4", "ls, cd = 3, 4"),
+        ("run in known", "run in known"),
+        ("history", "history"),
+        ("load(x)", "load(x)"),
+        ("other = 1\nrun (x)", "other = 1\nrun (x)"),
     ],
 )
 def test_magics_become_harmless_and_rows_stay(cell: str, text: str) -> None:
     out = load(cell).source.text
     assert out == text + "\n"
     ast.parse(out)
+
+
+def test_a_command_needs_its_mark_in_a_cell_of_several_lines() -> None:
+    assert load("x = 1\ncd out").source.text == "x = 1\ncd out\n"
+    assert load("cd out\nx = 1").source.text == "cd out\nx = 1\n"
 
 
 def test_other_languages_are_left_alone() -> None:

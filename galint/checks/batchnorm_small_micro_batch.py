@@ -7,17 +7,19 @@ from collections.abc import Iterator
 
 from galint import program as p
 from galint.checks.finding import Finding
+from galint.checks.layer_choices import NORM, UNKNOWN, Env, Thing, is_norm, layer_class
+from galint.checks.norm_layers import NormLayers
+from galint.checks.still_parts import Stillness
 from galint.checks.view import View
 from galint.checks.windows import program_nodes
 from galint.ledger import Step
-from galint.run.nodes import terminal
+from galint.run.nodes import terminal, walk
 from galint.run.project import located
-from galint.run.values import Lit, Module
+from galint.run.values import Class, External, Function, Lit, Mapping, Module, Partial, Value
 from galint.source import Span
 
 CODE = "GA501"
 WITNESS = "even"
-_NORM = re.compile(r"^(Lazy|Sync)?BatchNorm([123]d)?$")
 _TORCHVISION = re.compile(
     r"^(resnet|resnext|wide_resnet|densenet|googlenet|inception|mobilenet|mnasnet|shufflenet|efficientnet|regnet|fcn|deeplabv3|lraspp|r3d|"
     r"mc3|r2plus1d|s3d|vgg\w+_bn$|ResNet|DenseNet|MobileNet|EfficientNet)"
@@ -106,6 +108,8 @@ def _treated(view: View) -> bool:
             for node in view.static.walk(stmt):
                 if isinstance(node, p.If) and _only_set_up(view, node):
                     starts |= set(view.static.walk(node.test))
+                elif isinstance(node, p.If) and "BatchNorm" in p.text(node.test) and _puts_in_eval(view, node):
+                    return True
                 elif isinstance(node, p.Call):
                     name = terminal(node.func)
                     if name == "isinstance" and len(node.args) == 2 and "BatchNorm" in p.text(node.args[1].value):
@@ -129,6 +133,12 @@ def _only_set_up(view: View, node: p.If) -> bool:
             if isinstance(part, p.Assign) and not all(_is_constant(t, part.value) for t in part.targets):
                 return False
     return True
+
+
+def _puts_in_eval(view: View, node: p.If) -> bool:
+    """`if name.find("BatchNorm") != -1: layer.eval()`."""
+    calls = (n for stmt in node.body for n in view.static.walk(stmt) if isinstance(n, p.Call))
+    return any(isinstance(call.func, p.Attr) and call.func.name == "eval" and not call.args for call in calls)
 
 
 def _is_constant(target: p.Expr, value: p.Expr) -> bool:
@@ -155,22 +165,47 @@ def _layers(view: View, trained: frozenset[int]) -> set[tuple[Span, str]]:
     for ident, up in ancestors.items():
         if up & trained:
             wanted.add(ident)
+    still = Stillness(view.static)
     found: set[tuple[Span, str]] = set()
-    classes: list[p.Node] = []
-    for ident in wanted:
+    code = NormLayers(view.static, still)
+    kept = {m.ident for m in view.run.modules.values() if isinstance(m, Module) and still.holds(m)}
+    for ident in sorted(wanted):
         module = view.run.modules.get(ident)
-        if not isinstance(module, Module):
+        if not isinstance(module, Module) or kept & (ancestors.get(ident, frozenset()) | {ident}):
             continue
         made = module.items.get("__made__")
         name = made.value.rpartition(".")[2] if isinstance(made, Lit) else ""
-        if _NORM.match(name) and module.made is not None:
+        if NORM.match(name) and module.made is not None:
             found.add((module.made, f"nn.{name}"))
         elif module.made is not None and isinstance(made, Lit) and _zoo(made.value, name, module):
             found.add((module.made, _zoo_name(name, module)))
         if module.cls is not None:
-            classes.append(module.cls)
-    found |= _in_code(view, classes)
-    return found
+            code.read_class(module.cls, _given(module))
+    return found | code.found
+
+
+def _given(module: Module) -> Env:
+    """What a network of a class of the project was made with."""
+    given = module.items.get("__given__")
+    if not isinstance(given, Mapping) or module.made is None:
+        return {}
+    return {str(name): _thing(value, module.made) for name, value in given.items.items()}
+
+
+def _thing(value: Value, made: Span) -> Thing:
+    if isinstance(value, Lit):
+        return Thing(value.value, constant=True)
+    if isinstance(value, External):
+        name = value.name.rpartition(".")[2]
+        return layer_class(name, f"nn.{name}", made)
+    if isinstance(value, Partial):
+        return _thing(value.func, made)
+    if isinstance(value, Class):
+        return layer_class(value.node.name, value.node.name, made)
+    if isinstance(value, Function):
+        norm = next((n.func for n in walk(value.node) if isinstance(n, p.Call) and is_norm(n.func)), None)
+        return Thing(norm=norm is not None, name=value.name, text=p.text(norm) if norm else "", span=made)
+    return UNKNOWN
 
 
 def _zoo_name(name: str, module: Module) -> str:
@@ -179,74 +214,12 @@ def _zoo_name(name: str, module: Module) -> str:
 
 
 def _zoo(full: str, name: str, module: Module) -> bool:
+    norm = module.items.get("__norm__")
+    if norm is not None and module.made is not None and not _thing(norm, module.made).norm:
+        return False  # made with other layers
     if full.startswith("torchvision."):
         return bool(_TORCHVISION.match(name))
     zoo = module.items.get("__zoo__")
     if name == "create_model" and isinstance(zoo, Lit) and isinstance(zoo.value, str):
         return bool(_TIMM.match(zoo.value.split("/")[-1]))
     return full.startswith("timm.") and bool(_TIMM.match(name))
-
-
-def _in_code(view: View, roots: list[p.Node]) -> set[tuple[Span, str]]:
-    """BatchNorm in the classes of the trained modules, and in what those classes name."""
-    named: dict[str, list[p.Node]] = {}
-    for body in view.static.bodies:
-        for stmt in body:
-            if isinstance(stmt, (p.ClassDef, p.FunctionDef)):
-                named.setdefault(stmt.name, []).append(stmt)
-            elif isinstance(stmt, p.Assign) and isinstance(stmt.targets[0], p.Name):
-                named.setdefault(stmt.targets[0].id, []).append(stmt)
-    seen: set[int] = set()
-    work = list(roots)
-    found: set[tuple[Span, str]] = set()
-    while work:
-        root = work.pop()
-        if id(root) in seen:
-            continue
-        seen.add(id(root))
-        if isinstance(root, p.FunctionDef) and any(map(_evaluates, view.static.walk(root))):
-            continue  # a network that is handed out for evaluation keeps its statistics
-        off: set[p.Node] = set()
-        for node in view.static.walk(root):
-            if isinstance(node, p.FunctionDef):
-                off |= _switched_off(view, node)
-            if node in off:
-                continue
-            if isinstance(node, p.Call) and _NORM.match(terminal(node.func)):
-                found.add((node.span, p.text(node.func)))
-            elif (
-                isinstance(node, p.Call)
-                and terminal(node.func) == "partial"
-                and node.args
-                and _NORM.match(terminal(node.args[0].value))
-            ):
-                found.add((node.span, p.text(node.args[0].value)))
-            elif (
-                isinstance(node, p.Assign)
-                and isinstance(node.value, (p.Name, p.Attr))
-                and _NORM.match(terminal(node.value))
-            ):
-                found.add((node.span, p.text(node.value)))
-            elif isinstance(node, p.Name):
-                work += named.get(node.id, [])
-            elif isinstance(node, p.Param) and node.default is not None and _NORM.match(terminal(node.default)):
-                found.add((node.span, p.text(node.default)))
-    return found
-
-
-def _evaluates(node: p.Node) -> bool:
-    """`return network.eval()`."""
-    value = node.value if isinstance(node, p.Return) else None
-    return isinstance(value, p.Call) and isinstance(value.func, p.Attr) and value.func.name == "eval" and not value.args
-
-
-def _switched_off(view: View, function: p.FunctionDef) -> set[p.Node]:
-    """What stands under `if option:` where the option is a parameter that is off by default."""
-    options = {q.name for q in function.params if isinstance(q.default, p.Const) and not q.default.value}
-    return {
-        part
-        for node in view.static.walk(function)
-        if isinstance(node, p.If) and isinstance(node.test, p.Name) and node.test.id in options
-        for stmt in node.body
-        for part in view.static.walk(stmt)
-    }

@@ -37,12 +37,19 @@ def check(view: View) -> Iterator[Finding]:
             if helper and not _sure_of(view, window, entry, helper):
                 continue
             seen.add(entry.span)
+            own = _largest(view, entry).value
+            hand = Fraction(1, window.n) / abs(own) if own else Fraction(window.n)
+            other = "DeepSpeed" in helper and hand not in {
+                1,
+                window.n,
+            }  # a number of its own, which the engine's is not
+            named = f"{hand}" if other else window.named
             ways = f"by hand and again by {helper}" if helper else "twice"
             yield Finding(
                 CODE,
                 entry.span,
-                f"the loss is divided by {window.named} {ways}: "
-                f"the applied gradient is 1/{window.n} of the large batch's",
+                f"the loss is divided by {named} {ways}: "
+                f"the applied gradient is 1/{hand if other else window.n} of the large batch's",
                 step=window.step,
                 window=window.n,
                 related=view.places(window.step),
@@ -68,6 +75,8 @@ def _twice(view: View, window: Window, entry: Entry, helper: str) -> bool:
         wanted = 1 if helper else 2
         sure = not window.literal and not view.scenario.choices  # then two values of N agree
         return sure or divides_by(view, n, entry.facts.keys | {window.label}) >= wanted
+    if "DeepSpeed" in helper and not own.symbols and own.value and (hand := Fraction(1, n) / abs(own.value)) > 1:
+        return hand.denominator == 1 and any(map(_N.search, entry.facts.keys))
     if helper and abs(own.value) == Fraction(1, n):
         return any(exponent == -1 and _N.search(name) for name, exponent in own.symbols)
     return False

@@ -22,6 +22,7 @@ _CHUNKY = re.compile(r"micro|chunk|accum|split|mini|sub|batch|piece|part|shard|r
 _DIVIDES = re.compile(r"\b(chunk|split|tensor_split)\(")
 _NO_COUNT = frozenset({"batched", "enumerate", "split", "zip"})
 """Calls whose last argument says nothing of how many passes there are: other things, or the size of a part."""
+_COUNTS = re.compile(r"range$")
 _SIZE = re.compile(r"size|(^|_)bs$", re.I)
 _RESCALES = re.compile(r"^_*(re)?(scale|normali[sz]e|div(ide)?|mul(tiply)?)_?(model_)?grad(ient)?s?_*$", re.I)
 
@@ -213,11 +214,14 @@ def _parts_label(view: View, step: Step, count: int) -> str:
 def _loop_label(view: View, step: Step) -> str:
     micro = view.micro(step.window[-1]) if step.window else None
     node = loop_node(view, micro.loop if micro else None)
-    plain = (
-        [a for a in node.iter.args if not a.keyword]
-        if isinstance(node, p.For) and isinstance(node.iter, p.Call) and terminal(node.iter.func) not in _NO_COUNT
-        else []
-    )
+    call = node.iter if isinstance(node, p.For) else None
+    if isinstance(call, p.Call) and call.args and isinstance(call.args[0].value, p.Call):
+        call = call.args[0].value if _COUNTS.search(terminal(call.args[0].value.func)) else call  # `tqdm(range(n))`
+    if not isinstance(call, p.Call) or terminal(call.func) in _NO_COUNT:
+        return ""
+    plain = [a for a in call.args if not a.keyword]
+    if _COUNTS.search(terminal(call.func)) and len(plain) > 1 and (len(plain) > 2 or p.text(plain[0].value) != "0"):
+        return ""  # the size of a part, or where the numbers end and not how many they are
     if plain:
         label = p.text(plain[-1].value)
         name = path_terminal(label)

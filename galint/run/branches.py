@@ -14,13 +14,12 @@ from galint.run.match import matches
 from galint.run.names import ONE_WINDOW, RANKS
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP, WRAP, ZERO
-from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing, steps_first, without_remainder
+from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing, resumes, steps_first, without_remainder
+from galint.run.skipped import lacks_batch
 from galint.run.summed import sums
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
-_RESUMES = re.compile(r"\b(exists|is_?file)\(|resum|checkpoint|ckpt", re.I)
-"""What asks for a checkpoint to go on from."""
 _ASKS_NUMBERS = re.compile(r"\bis_?(finite|nan|inf)\([^()]*\bgrad\b")
 """What asks whether a gradient is a number."""
 
@@ -201,6 +200,8 @@ class Branches(Assign):
         if not key or key.startswith("#") or key.startswith("f-string"):
             key = p.text(stmt.test)
         data = self.is_data(value) or _ASKS_NUMBERS.search(key) is not None
+        if self.loops and lacks_batch(stmt, self.loops[-1].node):
+            data, key = True, p.text(stmt.test)
         leaves, else_leaves = self.static.branches(stmt)[2], bails(stmt.orelse)
         trains = {BACKWARD, STEP}
         gradient = (body | orelse) & GRADIENT
@@ -252,7 +253,7 @@ class Branches(Assign):
             default = True
         elif (orelse & GRADIENT) and not (body & GRADIENT):
             default = False
-        elif stmt.orelse and self._resumes(stmt):
+        elif stmt.orelse and resumes(stmt, self.static):
             default = False  # a training that begins is seen whole
         elif stmt.orelse:
             default = not makes_nothing(stmt.body) or makes_nothing(stmt.orelse)
@@ -276,18 +277,6 @@ class Branches(Assign):
         if BACKWARD in left and BACKWARD not in (body if taken else orelse):
             self.result.facts.setdefault("past_backward", set()).add(taken_key.removeprefix("not "))
         return taken
-
-    def _resumes(self, stmt: p.If) -> bool:
-        """Whether a condition's first side takes up an earlier training."""
-        if terminal(stmt.test).startswith("continue_"):
-            return True
-        return bool(_RESUMES.search(p.text(stmt.test))) and self._loads(stmt.body) > self._loads(stmt.orelse)
-
-    def _loads(self, body: p.Body) -> bool:
-        """Whether a block gives something a state that was saved."""
-        return any(
-            terminal(n.func) == "load_state_dict" for s in body for n in self.static.walk(s) if isinstance(n, p.Call)
-        )
 
     def _clears_outside(self, stmt: p.If) -> bool:
         """True where gradients are cleared in another place too, so that this condition only says when to clear early."""

@@ -7,7 +7,7 @@ from galint.run.execute import Execute
 from galint.run.frame import Frame
 from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, STEP
-from galint.run.values import Class, External, Function, Instance, Lit, Module, Opaque, Value
+from galint.run.values import Class, External, Function, Instance, Lit, Mapping, Module, Opaque, Value
 
 _WRAPPERS = frozenset({"DistributedDataParallel", "FullyShardedDataParallel", "DataParallel"})
 
@@ -101,7 +101,9 @@ class Classes(Execute):
                 module.modules |= value.modules
         module.items["__settings__"] = Lit(None, frozenset(k for v in [*args, *kwargs.values()] for k in self._keys(v)))
         names = [q.name for q in self._init_params(cls)][1:]
-        for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        module.items["__given__"] = Mapping(dict(given))
+        for name, value in given.items():
             if isinstance(value, Module):
                 module.attrs.setdefault(name, value)
         return module

@@ -11,6 +11,7 @@ from galint.run.iterate import drive
 from galint.run.loops import Loops
 from galint.run.names import CONFIG, FRAMEWORKS
 from galint.run.nodes import path_terminal, terminal
+from galint.run.skipped import leads_to_continue, skipping
 from galint.run.values import NONE, Class, Context, External, Function, Lit, Opaque, Partial, Value
 
 _PROTOCOL = frozenset({"", "StopIteration", "IndexError", "StopAsyncIteration", "SystemExit", "KeyboardInterrupt"})
@@ -228,7 +229,8 @@ class Execute(Loops):
         self.handlers += stmt.handlers
         try:
             try:
-                signal = self.run_body(stmt.body, frame)
+                skips = self._fails(stmt, frame)
+                signal = self.run_body(stmt.body, frame) if skips is None else self._skip(skips.body, frame)
             except UserRaise as raised:
                 del self.handlers[depth:]
                 self.finite_iterators -= counted
@@ -245,6 +247,25 @@ class Execute(Loops):
             self.finite_iterators -= counted
             if stmt.final:
                 self._finally(stmt, frame)
+
+    def _fails(self, stmt: p.Try, frame: Frame) -> p.Handler | None:
+        """The handler that leaves this micro-batch out, where this run is to see one that fails."""
+        handler = skipping(self.static, stmt) if self.loops and self._feeds(frame) else None
+        if handler is None:
+            return None
+        kind = p.text(handler.type) if handler.type is not None else "Exception"
+        key = f"{kind} in row {handler.span.row}"
+        return handler if self.choose(key, False, data=True, relevant=True, span=handler.span) else None
+
+    def _skip(self, body: p.Body, frame: Frame) -> Signal | None:
+        """Run a handler on the way that leads to its `continue`: the other ways are of other exceptions."""
+        for stmt in body:
+            sides = (stmt.body, stmt.orelse) if isinstance(stmt, p.If) else ()
+            side = next((side for side in sides if leads_to_continue(side)), None)
+            signal = self.run_body((stmt,), frame) if side is None else self._skip(side, frame)
+            if signal is not None:
+                return signal
+        return None
 
     def _finally(self, stmt: p.Try, frame: Frame) -> None:
         try:

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
 from galint import program as p
+from galint.run.nodes import terminal
 from galint.run.reach import BACKWARD, STEP
 from galint.run.static import Static
 from galint.run.values import Lit, Seq, Value
+
+_RESUMES = re.compile(r"\b(exists|is_?file)\(|resum|checkpoint|ckpt", re.I)
+"""What asks for a checkpoint to go on from."""
+
+
+def resumes(stmt: p.If, static: Static) -> bool:
+    """Whether a condition's first side takes up an earlier training."""
+    if terminal(stmt.test).startswith("continue_"):
+        return True
+    return bool(_RESUMES.search(p.text(stmt.test))) and _loads(stmt.body, static) > _loads(stmt.orelse, static)
+
+
+def _loads(body: p.Body, static: Static) -> bool:
+    """Whether a block gives something a state that was saved."""
+    return any(terminal(n.func) == "load_state_dict" for s in body for n in static.walk(s) if isinstance(n, p.Call))
 
 
 def names_a_thing(stmt: p.Stmt) -> bool:

@@ -68,10 +68,10 @@ def as_loss(m: Calls, value: Value) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Opaque):
-        coefficient, base = _peel(m, value)
+        coefficient, base, settings = _peel(m, value)
         out = m.tensor(base.path, value.born or base.born or m.token(), value.modules | base.modules)
         out.grad = True
-        keys = frozenset(name for name, _ in coefficient.symbols)
+        keys = settings | {name for name, _ in coefficient.symbols}
         out = out.map(lambda c: c.combine(coefficient), keys)
         for made, settings in m.result.facts.get("given", {}).items():
             if made in base.path:
@@ -85,17 +85,19 @@ def as_loss(m: Calls, value: Value) -> Tensor:
     return m.tensor("loss", m.token())
 
 
-def _peel(m: Calls, value: Opaque) -> tuple[Coefficient, Opaque]:
-    """Split `x / N` kept as deferred arithmetic into its factor and its base."""
+def _peel(m: Calls, value: Opaque) -> tuple[Coefficient, Opaque, frozenset[str]]:
+    """Split `x / N` kept as deferred arithmetic into its factor and its base; the settings that it was divided by."""
     if value.deferred is not None and value.deferred[0] in {"*", "/"}:
         op, left, right = value.deferred
         if op == "*" and not isinstance(left, Opaque) and isinstance(right, Opaque):
             left, right = right, left
         if isinstance(left, Opaque):
-            inner, base = _peel(m, left)
-            factor = m.symbol(right)
-            return inner.combine(factor if op == "*" else invert(factor)), base
-    return ONE, value
+            inner, base, settings = _peel(m, left)
+            factor, number = m.symbol(right), m.resolve(right)
+            if op == "/" and isinstance(number, Lit):
+                settings |= number.keys | {name for name, _ in number.moduli}
+            return inner.combine(factor if op == "*" else invert(factor)), base, settings
+    return ONE, value, frozenset()
 
 
 def _autograd_backward(m: Calls, s: Site) -> Value | None:

@@ -228,6 +228,9 @@ def _named_model(m: Calls, s: Site) -> Value | None:
     first = s.arg(0, "model_name")
     if isinstance(first, Lit) and isinstance(first.value, str):
         module.items["__zoo__"] = first
+    norm = s.kwargs.get("norm_layer")
+    if norm is not None and not (isinstance(norm, Lit) and norm.value is None):
+        module.items["__norm__"] = norm
     return module
 
 

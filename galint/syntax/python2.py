@@ -1,4 +1,5 @@
-"""Rewrites what Python 3 refuses of Python 2 (`print x`, `except E, e`, `raise E, x`, `exec x`, `<>`, `10L`), row by row.
+"""Rewrites what Python 3 refuses of Python 2 (`print x`, `except E, e`, `raise E, x`, `exec x`, `<>`, `10L`), row by row;
+and `async` where it is a name, as it was before Python 3.7: `x.cuda(async=True)`.
 
 Such a file is a syntax error and is reported as one. Its loops train all the same, and so are read. Rows stay where
 they are, and columns up to the first rewritten word of a row.
@@ -23,7 +24,7 @@ _LAYOUT = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING
 
 
 def parse_older(text: str, parser: Callable[[str], Program]) -> Program | None:
-    """The program of a Python 2 file, parsed by `parser` once it is rewritten; None for any other text."""
+    """The program of a file of an older Python, parsed by `parser` once it is rewritten; None for any other text."""
     words = rewritten(text.removeprefix("\ufeff"))
     try:
         return parser(words) if words is not None else None
@@ -108,7 +109,7 @@ def _comma(tokens: list[Token]) -> Token | None:
 
 
 def _words(tokens: Sequence[Token]) -> Iterator[Edit]:
-    """`<>` and `10L`."""
+    """`<>`, `10L`, and `async` before nothing that it can be the keyword of."""
     for token, after in pairwise(tokens):
         if token.type == tokenize.OP and (token.string, after.string) == ("<", ">") and token.end == after.start:
             yield token.start, 2, "!="
@@ -116,3 +117,5 @@ def _words(tokens: Sequence[Token]) -> Iterator[Edit]:
             yield token.start, 2, "!="
         elif token.type == tokenize.NUMBER and after.string in {"L", "l"} and token.end == after.start:
             yield after.start, 1, ""
+        elif token.string == "async" and after.string not in {"def", "for", "with"}:
+            yield token.start, len("async"), "Async"

@@ -1,4 +1,4 @@
-"""The program of a file that is not Python 3 as a whole: Python 2, or a notebook with a cell that is no Python."""
+"""The program of a file that is not Python 3 as a whole: of an older Python, or a notebook with a cell that is no Python."""
 
 from __future__ import annotations
 
