@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from galint.checks.finding import Finding
-from galint.checks.scaling import late_divisions, scalings
+from galint.checks.late_scaling import late_divisions
+from galint.checks.scaling import scalings
 from galint.checks.view import View
 from galint.source import Span
 

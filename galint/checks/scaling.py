@@ -378,26 +378,3 @@ def _assumptions(view: View, entry: Entry) -> tuple[str, ...]:
 
 
 _LAUNCHED = "`accelerate launch` is given no `--gradient_accumulation_steps`, by which its `backward` would divide"
-
-
-def late_divisions(view: View) -> dict[Span, tuple[Span, str]]:
-    """Backward span → the later division of the same loss by a number that stands for N."""
-    out: dict[Span, tuple[Span, str]] = {}
-    keys = frozenset().union(*(view.n_keys(ledger) for ledger in view.ledgers)) if view.ledgers else frozenset()
-    values = {c.n for ledger in view.ledgers if (c := view.cadence(ledger)) is not None}
-    last: Span | None = None
-    for seq, kind, item in sorted(
-        [(b.seq, "b", b) for b in view.run.backwards]
-        + [(e.seq, "e", e) for e in view.run.events if e.kind == "late_scale"],
-        key=lambda t: t[0],
-    ):
-        _ = seq
-        if kind == "b":
-            last = item.span
-        elif last is not None:
-            after = item.data["after"]  # type: ignore[union-attr]
-            named = any(names_n(view, key, keys) for key in item.data["keys"])  # type: ignore[union-attr]
-            number = after.value.denominator in values and after.value.numerator == 1
-            if named or number:
-                out[last] = (item.span, item.text)  # type: ignore[union-attr]
-    return out

@@ -10,7 +10,8 @@ from galint import program as p
 from galint.checks.cached_gradients import multiplies_gradient
 from galint.checks.feature_cache import caches_features
 from galint.checks.finding import Finding
-from galint.checks.scaling import Scaling, late_divisions, scalings
+from galint.checks.late_scaling import late_divisions
+from galint.checks.scaling import Scaling, scalings
 from galint.checks.view import View
 from galint.checks.windows import calls
 from galint.ledger import ONE, formula, unsigned

@@ -125,6 +125,8 @@ def divides_by(view: View, number: int, settings: frozenset[str] = frozenset()) 
     return count
 
 
+_SWITCHES = frozenset({"set_requires_gradient_sync", "disable_allreduce", "enable_allreduce"})
+"""The own switches of FSDP2 and of apex."""
 _REDUCES = re.compile(r"all_?reduce|sync_grad|average_grad|reduce_grad|grad\w*_sync\b|mean_grad", re.I)
 
 
@@ -136,7 +138,7 @@ def reduces_by_hand(view: View) -> bool:
 def _reduces(view: View) -> bool:
     for call in calls(view):
         name = terminal(call.func)
-        if name in {"set_requires_gradient_sync", "disable_allreduce", "enable_allreduce"}:  # switches of FSDP2 and apex
+        if name in _SWITCHES:
             continue
         if _REDUCES.search(name):
             spelled = " ".join([*(p.text(a.value) for a in call.args), name.replace("all_reduce", "")])

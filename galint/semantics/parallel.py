@@ -79,6 +79,7 @@ FUNCTIONS: dict[str, Meaning] = {
     "*.DataParallel": _DP,
 }
 
+
 def _allreduces(m: Calls, s: Site) -> Value | None:
     """apex's `disable_allreduce()` and `enable_allreduce()`: its hooks ask during the backward."""
     if isinstance(s.receiver, Module):
