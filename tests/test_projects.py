@@ -39,6 +39,7 @@ NOT_RUN_PROJECTS = {
     "ok_GA304-gan_cut_by_indices": "two networks of several ranks",
     "ok_GA201-losses_of_several_networks": "two networks",
     "GA201-losses_of_several_networks": "two networks",
+    "ok_GA101-optimizers_take_turns": "two networks",
     "ok_GA101-delayed_policy_update": "two networks",
     "GA101-divided_and_cleared_beside_another": "two networks",
     "GA402-exit_left_from_debugging": "the program ends after one micro-batch",

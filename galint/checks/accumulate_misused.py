@@ -11,6 +11,7 @@ from galint.checks.never_accumulates import never_entered
 from galint.checks.view import View
 from galint.checks.windows import program_nodes
 from galint.run.facts import Event
+from galint.run.nodes import terminal
 from galint.run.values import Lit, Seq
 from galint.source import Span
 
@@ -85,6 +86,8 @@ def _wants_n(view: View) -> bool:
     for node in program_nodes(view):
         if isinstance(node, p.Assign) and any(_ACCELERATORS_N.search(p.text(t)) for t in node.targets):
             return False
+        if isinstance(node, p.Attr) and "accelerator" in terminal(node.value).lower():
+            continue  # the Accelerator's own N, which `accelerate launch` may have given it
         name = node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""
         found = found or bool(_N.fullmatch(name))
     return found

@@ -1,4 +1,4 @@
-"""Delayed updates (TD3, SAC): an optimizer takes one fresh gradient at every so many steps of another."""
+"""Delayed updates (TD3, SAC) and optimizers that take turns: each step takes the one fresh gradient of its pass."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ def is_delayed(view: View, ledger: OptimizerLedger) -> bool:
 
     The gradients between are cleared on purpose: no loss is divided by N, and nothing accumulates.
     """
+    if _take_turns(view):
+        return True
     cadence = view.cadence(ledger)
     steps = view.steps(ledger)
     if cadence is None or cadence.n < 2 or len(steps) < 2:
@@ -29,3 +31,27 @@ def is_delayed(view: View, ledger: OptimizerLedger) -> bool:
             if all(len(s.applied) and {e.micro for e in s.applied} == {s.window[-1]} for s in theirs if s.window):
                 return loops == {view.top_of(s.window[-1]) for s in theirs if s.window}
     return False
+
+
+def _take_turns(view: View) -> bool:
+    """Whether one of several optimizers steps on every micro-batch, with that micro-batch's whole gradient and nothing else."""
+    known: bool | None = view.run.facts.get("take turns")
+    if known is None:
+        known = view.run.facts["take turns"] = _each_has_its_step(view)
+    return known
+
+
+def _each_has_its_step(view: View) -> bool:
+    stepping = [ledger for ledger in view.ledgers if ledger.steps]
+    if len(stepping) < 2:
+        return False
+    taken: list[int] = []
+    for ledger in stepping:
+        for step in (s for s in view.steps(ledger) if s.window):
+            if {e.micro for e in step.applied} != {step.window[-1]}:
+                return False
+            if any(view.coefficient(e).symbols or abs(view.coefficient(e).value) != 1 for e in step.applied):
+                return False
+            taken.append(step.window[-1])
+    ran = {b.micro for b in view.run.backwards}
+    return len(taken) == len(set(taken)) and len(ran - set(taken)) <= 1

@@ -34,11 +34,11 @@ def check(view: View) -> Iterator[Finding]:
                 related=view.places(step)[:1],
             )
         if (again := _stepped_again(view, ledger)) is not None:
-            first, second = again
+            first, second, plain_twice = again
             yield Finding(
                 CODE,
                 second.span,
-                f"`{ledger.name}` has just stepped by its scaler: this step applies "
+                f"`{ledger.name}` has just stepped{'' if plain_twice else ' by its scaler'}: this step applies "
                 f"the window's {len({e.micro for e in second.carried})} gradients once more",
                 step=second,
                 related=((first.span, "the step that has applied them"),),
@@ -100,21 +100,26 @@ def _cleared_late(view: View, ledger: OptimizerLedger) -> tuple[Step, int] | Non
     return steps[n - 1], n
 
 
-def _stepped_again(view: View, ledger: OptimizerLedger) -> tuple[Step, Step] | None:
-    """`scaler.step(optimizer)` and `optimizer.step()` one after the other at the end of every window; else None."""
+def _stepped_again(view: View, ledger: OptimizerLedger) -> tuple[Step, Step, bool] | None:
+    """`scaler.step(optimizer)` and `optimizer.step()`, or the latter twice, one after the other at the end of every window.
+
+    The third is True where no scaler steps. None for other steps.
+    """
     by_span = {c.span: c for c in calls(view)}
-    found: list[tuple[Step, Step]] = []
+    found: list[tuple[Step, Step, bool]] = []
     for first, second in itertools.pairwise(ledger.steps):
-        scaled, plain_call = by_span.get(first.span), by_span.get(second.span)
-        if second.window or second.applied or not second.carried or scaled is None or plain_call is None:
+        before, after = by_span.get(first.span), by_span.get(second.span)
+        if second.window or second.applied or not second.carried or before is None or after is None:
             continue
-        given = scaled.args[0].value if len(scaled.args) == 1 else None
-        if isinstance(plain_call.func, p.Attr) and not plain_call.args and given is not None:
-            if p.text(given) == p.text(plain_call.func.value) and {e.seq for e in first.applied} == {
-                e.seq for e in second.carried
-            }:
-                found.append((first, second))
-    if not found or len(found) != len(view.steps(ledger)) or not (view.lone(ledger) and view.accumulates(ledger)):
+        if not isinstance(before.func, p.Attr) or not isinstance(after.func, p.Attr) or after.args or before is after:
+            continue
+        scaled = len(before.args) == 1
+        stepped = before.args[0].value if scaled else before.func.value
+        same = p.text(stepped) == p.text(after.func.value) and (scaled or before.func.name == after.func.name == "step")
+        if same and {e.seq for e in first.applied} == {e.seq for e in second.carried}:
+            found.append((first, second, not scaled))
+    lone = view.lone(ledger) or (bool(found) and found[0][2])  # whose gradients they are, twice is twice
+    if not found or len(found) != len(view.steps(ledger)) or not (lone and view.accumulates(ledger)):
         return None
     return found[0]
 

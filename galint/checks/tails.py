@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from galint import program as p
+from galint.checks.delayed import is_delayed
 from galint.checks.gradients_never_zeroed import never_cleared
 from galint.checks.view import Cadence, View
 from galint.checks.windows import overlap, program_nodes
@@ -42,6 +43,8 @@ def tails(view: View) -> list[Tail]:
         cadence = view.cadence(ledger)
         if cadence is None or cadence.guard is None or cadence.n < 2:
             continue
+        if is_delayed(view, ledger):
+            continue  # a fresh gradient each, and no windows
         if never_cleared(view, ledger):
             continue  # no window of it holds its own gradients alone
         found = _leaked(view, ledger, cadence) or _dropped(view, ledger, cadence)

@@ -308,7 +308,9 @@ class EntryCalls(Entries):
         told = [func.name, *(q.name for q in func.params), p.text(loop.iter)]
         if "range(" not in told[-1] or any(re.search(r"epoch|len\(", text) for text in told):
             return False
-        return any(isinstance(n, p.Call) and terminal(n.func) == "next" for s in loop.body for n in self.static.walk(s))
+        inside = {terminal(n.func) for s in loop.body for n in self.static.walk(s) if isinstance(n, p.Call)}
+        anew = any(isinstance(n, p.Call) and terminal(n.func) == "iter" for s in func.body for n in self.static.walk(s))
+        return "next" in inside and (not anew or "iter" in inside)  # an iterator made at the head is one pass's
 
     def _trains(self, stmt: p.Assign | p.AnnAssign) -> bool:
         """Whether an assignment runs a training; one that only binds arguments does not."""

@@ -6,6 +6,7 @@ See the DeepSpeed documentation, "Training API": gradient accumulation is automa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ _STEPS = "gradient_accumulation_steps"
 
 def _initialize(m: Calls, s: Site) -> Value | None:
     engine = Opaque("engine", "engine")
+    engine.items["__made__"] = NONE
     model = s.arg(1, "model")
     if isinstance(model, Module):
         engine.modules = model.modules
@@ -50,7 +52,23 @@ def _parts(m: Calls, engine: Opaque) -> tuple[Optimizer, int]:
         optimizer = m.make_optimizer(f"{engine.path}.optimizer", engine.modules)
         optimizer.engine = engine
         engine.attrs["optimizer"] = optimizer
+    named = any("deepspeed" in name.lower() for name in m.static.uses)
+    if not named and "__made__" not in engine.items and engine.path.removeprefix("self.") in _stepped_by_a_count(m):
+        engine.items["__alone__"] = engine.items["__unseen__"] = NONE
     return optimizer, 1 if "__alone__" in engine.items else m.scenario.window
+
+
+def _stepped_by_a_count(m: Calls) -> frozenset[str]:
+    """What is told to step under a remainder: it does not count by itself, and is no engine of DeepSpeed's."""
+    return m.static.once("stepped by a count", lambda: frozenset(_told_to_step(m)))
+
+
+def _told_to_step(m: Calls) -> Iterator[str]:
+    for node in m.static.everything():
+        if isinstance(node, p.If) and any(isinstance(n, p.BinOp) and n.op == "%" for n in m.static.walk(node.test)):
+            for call in (n for stmt in node.body for n in m.static.walk(stmt) if isinstance(n, p.Call)):
+                if isinstance(call.func, p.Attr) and call.func.name == "step":
+                    yield p.text(call.func.value).removeprefix("self.")
 
 
 def _engine(m: Calls, s: Site) -> Opaque | None:
@@ -76,6 +94,9 @@ def _backward(m: Calls, s: Site) -> Value | None:
     m.ledger(optimizer)
     given = loss_in(m, loss)
     if "__alone__" in engine.items:  # the program counts, as it does with any other optimizer
+        if "__unseen__" in engine.items:
+            given = given.copy()
+            given.unknown_scale = True
         m.backward(given, s.span)
     else:
         m.backward(given.map(lambda c: c, frozenset({"deepspeed"})), s.span, Coefficient(Fraction(1, n)), "engine")
