@@ -231,6 +231,8 @@ def _never(view: View) -> Iterator[Finding]:
             continue
         if view.run.truncated and len(events) < 6 * exact[0][1]:
             continue
+        if max((m.iteration for m in view.run.micros.values()), default=0) + 1 < exact[0][1]:
+            continue  # the run's loops are shorter than a window
         keys = {key for e in events for key in e.data["keys"]}
         if any(map(partial(_counted_outside, view), keys)) or _drawn(view, events[0].data["keys"]):
             continue

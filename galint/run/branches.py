@@ -20,7 +20,7 @@ from galint.run.summed import sums
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
-_ASKS_NUMBERS = re.compile(r"\bis_?(finite|nan|inf)\([^()]*\bgrad\b")
+_ASKS_NUMBERS = re.compile(r"\bis_?(finite|nan|inf)\([^()]*\bgrad\b|overflow|found_?inf", re.I)
 """What asks whether a gradient is a number."""
 
 

@@ -38,6 +38,8 @@ from galint.run.words import Words
 _ALWAYS_TRUE = (Module, Optimizer, Instance, Function, Class, Bound, Partial, GeneratorCall, Iterator)
 
 
+_OVERFLOW = Words(r"overflow|found_?inf", re.I)
+"""What says that gradients are no numbers: no counter, and no setting."""
 _EPOCH = Words(r"(^|_)(epoch|ep)(_?(idx|num|no|number|i))?$", re.I)
 """What counts the passes over the data: beside an unknown bound, no counter of micro-batches."""
 
@@ -262,7 +264,11 @@ class Compare(Attributes):
         return op in {"==", ">=", ">", "<", "<=", "!="} and not isinstance(left.value, bool)
 
     def _demand_bound(self, value: Opaque, node: p.Expr, other: Lit, op: str) -> Lit | None:
-        if value.kind and value.kind != "instance":
+        if (
+            (value.kind and value.kind != "instance")
+            or _OVERFLOW.search(value.path)
+            or _OVERFLOW.search(terminal(node))
+        ):
             return None
         if value.data:
             if value.deferred is None or not counts_samples(value) or {"while", BACKWARD} <= self.test_tags:
