@@ -83,11 +83,13 @@ def _bare(view: View, event: Event, n: int) -> str:
 def _wants_n(view: View) -> bool:
     """True when the program has a setting for N and gives it to no Accelerator, not even later."""
     found = False
+    calls = (n for n in program_nodes(view) if isinstance(n, p.Call) and terminal(n.func) == "backward")
+    sent = {n for call in calls for arg in call.args for n in view.static.walk(arg.value)}
     for node in program_nodes(view):
         if isinstance(node, p.Assign) and any(_ACCELERATORS_N.search(p.text(t)) for t in node.targets):
             return False
-        if isinstance(node, p.Attr) and "accelerator" in terminal(node.value).lower():
-            continue  # the Accelerator's own N, which `accelerate launch` may have given it
+        if isinstance(node, p.Attr) and "accelerator" in terminal(node.value).lower() and node not in sent:
+            continue  # asked for something else than a loss: `accelerate launch` may have given it
         name = node.name if isinstance(node, p.Attr) else node.id if isinstance(node, p.Name) else ""
         found = found or bool(_N.fullmatch(name))
     return found
