@@ -43,16 +43,8 @@ def loops_understood(analysis: Analysis) -> dict[Span, set[Span]]:
 
 def _called_from(analysis: Analysis, understood: dict[Span, set[Span]]) -> set[Span]:
     """The functions that understood loops call, on any of their branches."""
-    static = analysis.static
-    out: set[Span] = set()
-    work: list[p.Node] = [node for span, node in _loop_nodes(analysis).items() if span in understood]
-    while work:
-        for call in static.calls_in(work.pop()):
-            for func in static.callees(call):
-                if func.span not in out:
-                    out.add(func.span)
-                    work.append(func)
-    return out
+    loops = [node for span, node in _loop_nodes(analysis).items() if span in understood]
+    return {func.span for func in analysis.static.run_by(loops)}
 
 
 def count(analysis: Analysis, source: Source, report: Report) -> set[Span]:

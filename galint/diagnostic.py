@@ -120,7 +120,7 @@ class Report:
         self.covered += other.covered
 
     def gather(self, filenames: set[str]) -> None:
-        """Take findings that other files' runs show in these files, once each.
+        """Take findings that other files' runs show in these files, once each, and leave out what those have understood.
 
         A file that drives a window finds its faults in its own lines; a launcher above it finds them again, in the
         lines of the helper that steps. Then the words are the same, and the places beside them.

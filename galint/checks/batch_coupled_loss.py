@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from galint import program as p
 from galint.checks.feature_cache import caches_features
 from galint.checks.finding import Finding
-from galint.checks.scaling import loop_node
+from galint.checks.scaling import loop_around
 from galint.checks.view import View
 from galint.checks.windows import full_windows
 from galint.run.nodes import terminal
@@ -25,8 +25,7 @@ def check(view: View) -> Iterator[Finding]:
     """A loss over in-batch negatives inside the micro-batch loop of an accumulation window."""
     seen: set[object] = set()
     for window in full_windows(view):
-        micro = view.micro(window.micros[-1])
-        loop = loop_node(view, micro.loop if micro else None)
+        loop = loop_around(view, window.micros[-1])
         if loop is None or loop in seen:
             continue
         seen.add(loop)

@@ -9,7 +9,7 @@ from galint import program as p
 from galint.checks.finding import Finding
 from galint.checks.layer_choices import NORM, UNKNOWN, Env, Thing, is_norm, layer_class
 from galint.checks.norm_layers import NormLayers
-from galint.checks.still_parts import Stillness
+from galint.checks.still_parts import Stillness, evaluated
 from galint.checks.view import View
 from galint.checks.windows import program_nodes
 from galint.ledger import Step
@@ -137,8 +137,7 @@ def _only_set_up(view: View, node: p.If) -> bool:
 
 def _puts_in_eval(view: View, node: p.If) -> bool:
     """`if name.find("BatchNorm") != -1: layer.eval()`."""
-    calls = (n for stmt in node.body for n in view.static.walk(stmt) if isinstance(n, p.Call))
-    return any(isinstance(call.func, p.Attr) and call.func.name == "eval" and not call.args for call in calls)
+    return any(evaluated(n) is not None for stmt in node.body for n in view.static.walk(stmt))
 
 
 def _is_constant(target: p.Expr, value: p.Expr) -> bool:

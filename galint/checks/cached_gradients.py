@@ -33,8 +33,8 @@ def multiplies_gradient(view: View, backward: Span) -> bool:
     if _has_product(view.static, call, cached):
         return True
     started = {n.id for n in view.static.walk(call) if isinstance(n, p.Name)}
-    around = [f for group in view.static.functions.values() for f in group if call in view.static.walk(f)]
-    home = min(around, key=lambda f: sum(1 for _ in view.static.walk(f)), default=None)
+    around = [f for group in view.static.functions.values() for f in group if view.static.holds(f, call)]
+    home = max(around, key=lambda f: f.span.row, default=None)
     nodes = view.static.walk(home) if home is not None else program_nodes(view)
     return any(
         isinstance(node, (p.Assign, p.AugAssign))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from galint.checks.view import View
-from galint.ledger import OptimizerLedger
+from galint.ledger import OptimizerLedger, Step
 
 
 def is_delayed(view: View, ledger: OptimizerLedger) -> bool:
@@ -18,7 +18,7 @@ def is_delayed(view: View, ledger: OptimizerLedger) -> bool:
     if cadence is None or cadence.n < 2 or len(steps) < 2:
         return False
     entries = [e for s in steps for e in s.applied]
-    if any({e.micro for e in s.applied} != {s.window[-1]} for s in steps if s.window):
+    if not all(map(_takes_the_last, steps)):
         return False
     keys = view.n_keys(ledger)
     if any(abs(view.coefficient(e).value) * cadence.n == 1 or keys & (e.facts.keys | e.facts.hidden) for e in entries):
@@ -28,9 +28,14 @@ def is_delayed(view: View, ledger: OptimizerLedger) -> bool:
         theirs = view.steps(other)
         ahead = len(theirs) > (len(steps) - 1) * cadence.n - 1
         if other is not ledger and ahead and view.cadence(other) is None:
-            if all(len(s.applied) and {e.micro for e in s.applied} == {s.window[-1]} for s in theirs if s.window):
+            if all(map(_takes_the_last, theirs)):
                 return loops == {view.top_of(s.window[-1]) for s in theirs if s.window}
     return False
+
+
+def _takes_the_last(step: Step) -> bool:
+    """Whether a step applies its window's last micro-batch and no other."""
+    return not step.window or {e.micro for e in step.applied} == {step.window[-1]}
 
 
 def _take_turns(view: View) -> bool:
@@ -48,7 +53,7 @@ def _each_has_its_step(view: View) -> bool:
     taken: list[int] = []
     for ledger in stepping:
         for step in (s for s in view.steps(ledger) if s.window):
-            if {e.micro for e in step.applied} != {step.window[-1]}:
+            if not _takes_the_last(step):
                 return False
             if any(view.coefficient(e).symbols or abs(view.coefficient(e).value) != 1 for e in step.applied):
                 return False

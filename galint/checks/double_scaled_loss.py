@@ -39,17 +39,13 @@ def check(view: View) -> Iterator[Finding]:
             seen.add(entry.span)
             own = _largest(view, entry).value
             hand = Fraction(1, window.n) / abs(own) if own else Fraction(window.n)
-            other = "DeepSpeed" in helper and hand not in {
-                1,
-                window.n,
-            }  # a number of its own, which the engine's is not
-            named = f"{hand}" if other else window.named
+            engines = "DeepSpeed" not in helper or hand in {1, window.n}  # else a number of its own
+            named, share = (window.named, window.n) if engines else (str(hand), hand)
             ways = f"by hand and again by {helper}" if helper else "twice"
             yield Finding(
                 CODE,
                 entry.span,
-                f"the loss is divided by {named} {ways}: "
-                f"the applied gradient is 1/{hand if other else window.n} of the large batch's",
+                f"the loss is divided by {named} {ways}: the applied gradient is 1/{share} of the large batch's",
                 step=window.step,
                 window=window.n,
                 related=view.places(window.step),

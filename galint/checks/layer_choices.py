@@ -20,6 +20,11 @@ def is_norm(node: p.Expr) -> bool:
     return isinstance(node, (p.Name, p.Attr)) and NORM.match(terminal(node)) is not None
 
 
+def constructor(cls: p.ClassDef) -> p.FunctionDef | None:
+    """A class's own `__init__`."""
+    return next((s for s in cls.body if isinstance(s, p.FunctionDef) and s.name == "__init__"), None)
+
+
 class Thing:
     """Something known: a constant, a BatchNorm class and where it is named, or another class or function."""
 
@@ -73,7 +78,7 @@ class Choices:
         seen: list[p.Node] = []
         while isinstance(definition, p.ClassDef) and definition not in seen:
             seen.append(definition)
-            init = next((s for s in definition.body if isinstance(s, p.FunctionDef) and s.name == "__init__"), None)
+            init = constructor(definition)
             if init is not None:
                 return init.params[1:]
             bases = [d for b in definition.bases for d in self.named.get(terminal(b.value), [])]

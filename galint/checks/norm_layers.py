@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from galint import program as p
-from galint.checks.layer_choices import Choices, Env, Thing, is_norm
-from galint.checks.still_parts import Stillness
+from galint.checks.layer_choices import Choices, Env, Thing, constructor, is_norm
+from galint.checks.still_parts import Stillness, evaluated
 from galint.run.nodes import terminal
 from galint.run.static import Static
 from galint.source import Span
@@ -49,7 +49,7 @@ class NormLayers(Choices):
         return False
 
     def _class(self, cls: p.ClassDef, given: Env | None, around: Env) -> None:
-        init = next((s for s in cls.body if isinstance(s, p.FunctionDef) and s.name == "__init__"), None)
+        init = constructor(cls)
         env = {**around, **(given or {})} if init is None else self._bound(init.params[1:], given, around)
         if self._again(cls, env) or self.still.whole(cls):
             return
@@ -300,5 +300,4 @@ def _of_choices(node: p.Dict) -> bool:
 
 def _evaluates(node: p.Node) -> bool:
     """`return network.eval()`."""
-    value = node.value if isinstance(node, p.Return) else None
-    return isinstance(value, p.Call) and isinstance(value.func, p.Attr) and value.func.name == "eval" and not value.args
+    return isinstance(node, p.Return) and evaluated(node.value) is not None

@@ -199,10 +199,15 @@ def loop_node(view: View, span: Span | None) -> p.Node | None:
     return None if span is None else view.static.loops.get(span)
 
 
+def loop_around(view: View, token: int) -> p.Node | None:
+    """The innermost loop around a micro-batch."""
+    micro = view.micro(token)
+    return loop_node(view, micro.loop if micro is not None else None)
+
+
 def _parts_label(view: View, step: Step, count: int) -> str:
     """`batch_size // part_size`, where that is how many passes the loop has."""
-    micro = view.micro(step.window[-1]) if step.window else None
-    sizes = quotient(loop_node(view, micro.loop if micro else None))
+    sizes = quotient(loop_around(view, step.window[-1]) if step.window else None)
     if sizes is None:
         return ""
     total, part = (view.known.get(p.text(size)) for size in sizes)
@@ -212,8 +217,7 @@ def _parts_label(view: View, step: Step, count: int) -> str:
 
 
 def _loop_label(view: View, step: Step) -> str:
-    micro = view.micro(step.window[-1]) if step.window else None
-    node = loop_node(view, micro.loop if micro else None)
+    node = loop_around(view, step.window[-1]) if step.window else None
     call = node.iter if isinstance(node, p.For) else None
     if isinstance(call, p.Call) and call.args and isinstance(call.args[0].value, p.Call):
         call = call.args[0].value if _COUNTS.search(terminal(call.args[0].value.func)) else call  # `tqdm(range(n))`

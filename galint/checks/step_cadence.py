@@ -11,7 +11,7 @@ from galint import program as p
 from galint.checks.counters import moves, target_names
 from galint.checks.delayed import is_delayed
 from galint.checks.finding import Finding
-from galint.checks.scaling import loop_node
+from galint.checks.scaling import loop_around
 from galint.checks.step_in_each_pass import steps_in_each_pass
 from galint.checks.view import Cadence, View
 from galint.checks.windows import overlap, program_nodes
@@ -106,8 +106,7 @@ def _step_beside_the_guard(view: View) -> Iterator[Finding]:
             continue  # a framework counts by itself
         entry = steps[1].applied[0]
         divided = {k for k in entry.facts.keys if view.coefficient(entry).value * view.run.known.get(k, 0) == 1}
-        micro = view.micro(entry.micro)
-        loop = loop_node(view, micro.loop if micro else None)
+        loop = loop_around(view, entry.micro)
         if not divided or loop is None:
             continue
         called = {name for k in divided if ONE_WINDOW.search(name := path_terminal(k))}
@@ -279,8 +278,7 @@ def _short_inner_loops(view: View) -> Iterator[Finding]:
     for ledger in view.ledgers:
         for step in view.steps(ledger)[1:3]:
             window = view.window(step)
-            micro = view.micro(window[-1]) if window else None
-            node = loop_node(view, micro.loop if micro else None)
+            node = loop_around(view, window[-1]) if window else None
             if not isinstance(node, p.For) or not isinstance(node.iter, p.Call):
                 continue
             bound = _longer(node.iter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from galint import program as p
-from galint.checks.scaling import loop_node
+from galint.checks.scaling import loop_around
 from galint.checks.view import View
 from galint.ledger import Step
 from galint.run.nodes import path_terminal, terminal
@@ -25,7 +25,7 @@ def steps_in_each_pass(view: View) -> Iterator[tuple[Step, str]]:
             continue  # which counts by itself
         entry = alone[1].applied[0]
         micro = view.micro(entry.micro)
-        loop = loop_node(view, micro.loop if micro is not None else None)
+        loop = loop_around(view, entry.micro)
         call = loop.iter if isinstance(loop, p.For) else None
         if (
             micro is None

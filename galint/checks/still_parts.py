@@ -133,12 +133,17 @@ class Stillness:
         return found - again
 
 
-def _put_in_eval(node: p.Node) -> p.Expr | None:
-    """What `x.eval()` and `x.train(False)` put in evaluation."""
+def evaluated(node: p.Node | None) -> p.Expr | None:
+    """What `x.eval()` puts in evaluation."""
     if not isinstance(node, p.Call) or not isinstance(node.func, p.Attr):
         return None
-    if node.func.name == "eval" and not node.args:
-        return node.func.value
+    return node.func.value if node.func.name == "eval" and not node.args else None
+
+
+def _put_in_eval(node: p.Node) -> p.Expr | None:
+    """What `x.eval()` and `x.train(False)` put in evaluation."""
+    if (network := evaluated(node)) is not None or not isinstance(node, p.Call) or not isinstance(node.func, p.Attr):
+        return network
     off = len(node.args) == 1 and isinstance(node.args[0].value, p.Const) and node.args[0].value.value is False
     return node.func.value if node.func.name == "train" and off else None
 

@@ -11,7 +11,7 @@ from galint.run.frame import Frame, Signal
 from galint.run.intervals import Interval
 from galint.run.limits import ready_to_train
 from galint.run.match import matches
-from galint.run.names import ONE_WINDOW, RANKS
+from galint.run.names import ONE_WINDOW, OVERFLOW, RANKS
 from galint.run.nodes import bails, ends_in_raise, path_terminal, raises, terminal
 from galint.run.reach import BACKWARD, GRADIENT, SCALE, STEP, WRAP, ZERO
 from galint.run.sides import gates, makes_nothing, moduli_in, names_a_thing, resumes, steps_first, without_remainder
@@ -20,7 +20,7 @@ from galint.run.summed import sums
 from galint.run.unknowns import setting
 from galint.run.values import TRUE, Lit, Opaque, Seq, Tensor, Value
 
-_ASKS_NUMBERS = re.compile(r"\bis_?(finite|nan|inf)\([^()]*\bgrad\b|overflow|found_?inf", re.I)
+_ASKS_NUMBERS = re.compile(r"\bis_?(finite|nan|inf)\([^()]*\bgrad\b", re.I)
 """What asks whether a gradient is a number."""
 
 
@@ -199,7 +199,7 @@ class Branches(Assign):
         key = value.path if isinstance(value, (Opaque, Tensor)) else p.text(stmt.test)
         if not key or key.startswith("#") or key.startswith("f-string"):
             key = p.text(stmt.test)
-        data = self.is_data(value) or _ASKS_NUMBERS.search(key) is not None
+        data = self.is_data(value) or OVERFLOW.search(key) or _ASKS_NUMBERS.search(key) is not None
         if self.loops and lacks_batch(stmt, self.loops[-1].node):
             data, key = True, p.text(stmt.test)
         leaves, else_leaves = self.static.branches(stmt)[2], bails(stmt.orelse)

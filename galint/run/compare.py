@@ -10,6 +10,7 @@ from galint.run.asked import asks_version, counts_samples, covers_all, spelled
 from galint.run.attributes import Attributes
 from galint.run.frame import Frame
 from galint.run.machine import compared
+from galint.run.names import OVERFLOW
 from galint.run.nodes import path_terminal, terminal
 from galint.run.reach import BACKWARD, STEP
 from galint.run.values import (
@@ -38,8 +39,6 @@ from galint.run.words import Words
 _ALWAYS_TRUE = (Module, Optimizer, Instance, Function, Class, Bound, Partial, GeneratorCall, Iterator)
 
 
-_OVERFLOW = Words(r"overflow|found_?inf", re.I)
-"""What says that gradients are no numbers: no counter, and no setting."""
 _EPOCH = Words(r"(^|_)(epoch|ep)(_?(idx|num|no|number|i))?$", re.I)
 """What counts the passes over the data: beside an unknown bound, no counter of micro-batches."""
 
@@ -264,11 +263,7 @@ class Compare(Attributes):
         return op in {"==", ">=", ">", "<", "<=", "!="} and not isinstance(left.value, bool)
 
     def _demand_bound(self, value: Opaque, node: p.Expr, other: Lit, op: str) -> Lit | None:
-        if (
-            (value.kind and value.kind != "instance")
-            or _OVERFLOW.search(value.path)
-            or _OVERFLOW.search(terminal(node))
-        ):
+        if (value.kind and value.kind != "instance") or OVERFLOW.search(value.path) or OVERFLOW.search(terminal(node)):
             return None
         if value.data:
             if value.deferred is None or not counts_samples(value) or {"while", BACKWARD} <= self.test_tags:

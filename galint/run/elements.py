@@ -106,6 +106,12 @@ def numbers_its_elements(loop: p.For, static: Static) -> str:
     first = target.elts[0]
     if not isinstance(first, p.Name) or terminal(loop.iter.func) in {"items", "zip", "enumerate"}:
         return ""
+    asked = static.once(f"a remainder of {first.id} in {loop.span}", lambda: _asks_remainder(loop, first.id, static))
+    return first.id if asked else ""
+
+
+def _asks_remainder(loop: p.For, name: str, static: Static) -> bool:
+    """Whether a loop divides a number, or what it makes of that number, with a remainder."""
     nodes = [n for stmt in loop.body for n in static.walk(stmt)]
     divided = {
         terminal(v)
@@ -114,13 +120,12 @@ def numbers_its_elements(loop: p.For, static: Static) -> str:
         for v in static.walk(n.left)
         if isinstance(v, p.Expr)
     }
-    counts = first.id in divided or any(
-        isinstance(v, p.Name) and v.id == first.id
+    return name in divided or any(
+        isinstance(v, p.Name) and v.id == name
         for n in nodes
         if isinstance(n, p.Assign) and any(terminal(t) in divided for t in n.targets)
         for v in static.walk(n.value)
     )
-    return first.id if counts else ""
 
 
 def numbered(name: str, value: Opaque, number: int, size: int) -> Seq:

@@ -149,7 +149,9 @@ class EntryCalls(Entries):
         machine.loops.append(loop)
         params = [q for q in node.params if q.kind == "arg"][len(args) :]
         kept: dict[str, Value] = {}
-        beside = self._counted_beside(node) if args and isinstance(args[0], Instance) else frozenset()
+        beside: frozenset[str] = frozenset()
+        if args and isinstance(args[0], Instance):
+            beside = self.static.once(f"counted beside {node.span}", lambda: self._counted_beside(node))
         try:
             for index in range(machine.scenario.length):
                 loop.iteration, loop.token = index, machine.new_token()
@@ -188,13 +190,7 @@ class EntryCalls(Entries):
 
     def _counted_beside(self, func: p.Node) -> frozenset[str]:
         """The attributes whose remainders are asked for, and which only a method beside those that `func` runs counts up."""
-        own: set[p.Node] = set()
-        work: list[p.Node] = [func]
-        while work:
-            top = work.pop()
-            if top not in own:
-                own.add(top)
-                work += [c for call in self.static.calls_in(top) for c in self.static.callees(call)]
+        own = {func, *self.static.run_by([func])}
         moved = {
             (terminal(n.target), f)
             for group in self.static.functions.values()

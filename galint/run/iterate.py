@@ -184,8 +184,11 @@ def _range(m: Execute, value: Range, each: Each, node: p.Node, role: str) -> Sig
     if m.loops and role in _TRAINING:
         m.loops[-1].passes = total if cap is None else min(total, cap)
     for count, number in enumerate(steps):
-        sparse = role == "windows" and "sparse" in m.result.facts
-        if cap is not None and count >= (_SPARSE if sparse else cap):
+        if (
+            cap is not None
+            and count >= cap
+            and not (role == "windows" and count < _SPARSE and "sparse" in m.result.facts)
+        ):
             m.result.facts["cut"] = True
             return None
         _last(m, count == total - 1)

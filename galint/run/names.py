@@ -10,6 +10,8 @@ RANK_NAME = re.compile(r"rank$", re.I)
 ONE_RANK = Words(r"(^|_)(local_rank|rank|world_?size|n_?gpus?|num_gpus|nproc\w*|num_processes|gpus)$", re.I)
 MICRO_SIZE = re.compile(r"micro_?(batch)?_?(size)?$|micro_?bs$", re.I)
 ONE_WINDOW = Words(r"accum|micro_?batch|(^|_)iter_size|update_freq|subdivision|grad_acc|batch_chunk|num_chunks", re.I)
+OVERFLOW = Words(r"overflow|found_?inf", re.I)
+"""What says that gradients are no numbers: no counter, and no setting."""
 CONFIG = Words(r"(^|\.)(args|cfg|config|conf|opts?|hparams|hp|params|flags|FLAGS|settings|_args|_config)$")
 SETTINGS = Words(
     r"^(\w+[._])?(\w*config\w*(\([^#]*\))?|args|cfg|conf|hparams|settings)(\[[^\]]*\])*$"

@@ -69,14 +69,15 @@ def steps_first(body: p.Body, static: Static) -> bool:
 
 def without_remainder(node: p.If, static: Static) -> p.Body:
     """What runs otherwise, less the `elif`s that wait for the very remainder: `if a and i % n == 0: … elif b and i % n == 0:`."""
-    waits = _remainders(node.test, static)
+    waits = remainders(node.test, static)
     orelse = node.orelse
-    while len(orelse) == 1 and isinstance(orelse[0], p.If) and waits & _remainders(orelse[0].test, static):
+    while len(orelse) == 1 and isinstance(orelse[0], p.If) and waits & remainders(orelse[0].test, static):
         orelse = orelse[0].orelse
     return orelse
 
 
-def _remainders(test: p.Expr, static: Static) -> set[str]:
+def remainders(test: p.Expr, static: Static) -> set[str]:
+    """The spellings of the remainders that a condition asks for."""
     return {p.text(n) for n in static.walk(test) if isinstance(n, p.BinOp) and n.op == "%"}
 
 

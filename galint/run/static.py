@@ -334,6 +334,16 @@ class Static(Losses):
         told = [p.text(n.test) for n in self.everything() if isinstance(n, p.If) and asks_length(n.test, name)]
         return bool(told) and not any(map(_PLAYED.search, (*told, p.text(loop.iter), p.text(loop.target))))
 
+    def run_by(self, nodes: Iterable[p.Node]) -> set[p.FunctionDef]:
+        """The functions of the file that running some nodes calls, and those that these call."""
+        out: set[p.FunctionDef] = set()
+        work = list(nodes)
+        while work:
+            called = {func for call in self.calls_in(work.pop()) for func in self.callees(call)} - out
+            out |= called
+            work += called
+        return out
+
     def names_in(self, expr: p.Expr) -> list[str]:
         """The last names of what an expression reads and calls."""
         return [t for n in self.walk(expr) if isinstance(n, (p.Name, p.Attr, p.Call)) and (t := terminal(n))]

@@ -85,9 +85,8 @@ class Tensors(Compare):
         if isinstance(factor, Lit) and factor.is_number:
             number = Fraction(factor.value)
             if number == 0 and sign > 0 and factor.text in factor.keys:
-                return self._late(
-                    tensor, self._weigh(tensor, Opaque(factor.text), sign)
-                )  # a term that is off by default
+                off = Opaque(factor.text)  # a term's weight that is 0 by default
+                return self._late(tensor, self._weigh(tensor, off, sign))
             if number == 0:
                 out = tensor.copy()
                 out.unknown_scale = True

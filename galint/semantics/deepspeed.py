@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from galint import program as p
 from galint.ledger import Coefficient
 from galint.run.nodes import terminal
+from galint.run.sides import remainders
 from galint.run.site import Site
 from galint.run.values import NONE, Lit, Mapping, Module, Opaque, Optimizer, Seq, Value
 from galint.semantics import backward
@@ -65,7 +66,7 @@ def _stepped_by_a_count(m: Calls) -> frozenset[str]:
 
 def _told_to_step(m: Calls) -> Iterator[str]:
     for node in m.static.everything():
-        if isinstance(node, p.If) and any(isinstance(n, p.BinOp) and n.op == "%" for n in m.static.walk(node.test)):
+        if isinstance(node, p.If) and remainders(node.test, m.static):
             for call in (n for stmt in node.body for n in m.static.walk(stmt) if isinstance(n, p.Call)):
                 if isinstance(call.func, p.Attr) and call.func.name == "step":
                     yield p.text(call.func.value).removeprefix("self.")
